@@ -8,6 +8,7 @@ import pytest
 
 from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
+from perfvcs.locate.bisect.suspicion import suspect
 from perfvcs.locate.select.reached import Reach
 from perfvcs.locate.sources.differences import UNREAD, Changes, along, changes
 
@@ -175,3 +176,22 @@ def test_of_more_sources_than_are_read_those_commits_come_first_that_change_litt
         UNREAD,
         UNREAD,
     ]
+
+
+def test_a_suspect_commit_names_sources_before_other_files(library):
+    library.commit("more", **{"docs/manual.yml": "a: 1\n", "Makefile": "all:\n", "lib.h": ""})
+    library.commit(
+        "all",
+        **{
+            "docs/manual.yml": "a: 2\n",
+            "Makefile": "all: lib\n",
+            "lib.h": "#define SIZE 2\n",
+            "lib.py": LIBRARY.replace("return 2", "return 3"),
+        },
+    )
+    assert suspect("HEAD", last(library), None).reasons == (
+        "lib.h",
+        "lib.py:other",
+        "Makefile (it says how the project is built or run)",
+        "docs/manual.yml (who reads it is not known)",
+    )

@@ -13,7 +13,9 @@ from perfvcs.locate.select.impact import impact
 from perfvcs.locate.select.reached import BenchmarkUnit, Reach, recorded, seen
 from perfvcs.locate.select.static import reach as static_reach
 from perfvcs.locate.select.static import resolved
+from perfvcs.locate.sources import language
 from perfvcs.locate.sources.differences import UNREAD, Changes, FileChange, along
+from perfvcs.locate.sources.imports import is_build
 from perfvcs.locate.sources.uses import Sources
 from perfvcs.profile.naming import is_whole
 from perfvcs.text.words import counted, plural
@@ -139,19 +141,33 @@ def suspect(
     mattering = _mattering(changed, overlay)
     if not mattering:
         return SuspectCommit(commit, touches=False, reasons=(NOTHING_RUNS,))
-    whys = {file.path: f" ({file.why})" for file in mattering if file.why}
-    unread = {file.path: "" for file in mattering if file.why == UNREAD}
-    unseen = tuple(f"{path}{why}" for path, why in (whys | unread).items())
+    unread = any(file.why == UNREAD for file in mattering)
+    unseen = tuple(
+        file.path if file.why == UNREAD else f"{file.path} ({file.why})"
+        for file in sorted(mattering, key=_order)
+        if file.why
+    )
     if reach is None:
-        named = [f"{file.path}:{name}" for file in mattering for name in sorted(file.functions)]
-        reasons = (*named, *unseen) or tuple(file.path for file in mattering)
-        return SuspectCommit(commit, touches=True, reasons=reasons, read=not unread)
+        named = [name for file in mattering for name in _named(file)]
+        return SuspectCommit(commit, touches=True, reasons=(*named, *unseen), read=not unread)
     touched = tuple(sorted(reach.touched(changed)))
     if touched or unseen:
         return SuspectCommit(commit, touches=True, reasons=(*touched, *unseen), read=not unread)
     return SuspectCommit(
         commit, touches=False, reasons=("changes nothing that the benchmark is known to run",)
     )
+
+
+def _order(file: FileChange) -> tuple[bool, bool, str]:
+    """Sources come first, then what the project is built by, then other files."""
+    return not language(file.path), not is_build(file.path), file.path
+
+
+def _named(file: FileChange) -> list[str]:
+    """The functions of a source that changed; the source where none did."""
+    if file.functions:
+        return [f"{file.path}:{name}" for name in sorted(file.functions)]
+    return [file.path] if file.statements else []
 
 
 def _mattering(changed: Changes, overlay: Sequence[str]) -> tuple[FileChange, ...]:
