@@ -18,6 +18,7 @@ this module was imported.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -42,6 +43,11 @@ SEED = "PERFVCS_SEED"
 SEEDED = ("random", "numpy.random")
 MOST_SEEDS = 1 << 32  # what numpy takes
 
+_unit: Any = None
+if os.environ.get("PERFVCS_UNIT"):  # one unit is to be counted, by what is beside this file
+    with contextlib.suppress(ImportError):
+        from perfvcs_unit import unit as _unit  # type: ignore[import-not-found,no-redef]
+
 
 class measure:  # reads as a verb: ``with bench.measure("parse"):``
     """Measure a block, or with ``@measure(...)`` every call of a function; a block that raises is
@@ -61,6 +67,7 @@ class measure:  # reads as a verb: ``with bench.measure("parse"):``
         self._clock = time.thread_time_ns if self.thread else time.process_time_ns
         self._cpu = self._clock()
         self._wall = time.perf_counter_ns()
+        self._counts = _unit is not None and _unit.begin(self.uid, self.size)
         return self
 
     def __exit__(
@@ -69,6 +76,8 @@ class measure:  # reads as a verb: ``with bench.measure("parse"):``
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._counts:
+            _unit.end(counts=kind is None)
         wall = time.perf_counter_ns()
         cpu = self._clock()
         if kind is None:
@@ -95,6 +104,8 @@ def repeat(
     """
     if iterations < 1:
         raise ValueError("iterations must be at least 1")
+    if _unit is not None:
+        function = _counting(uid, function, size)
     times = []
     for _ in range(iterations):
         cpu = time.process_time_ns()
@@ -104,6 +115,23 @@ def repeat(
     if os.environ.get(VARIABLE):
         _append([_sample(uid, size, {"wall": wall / 1e9, "cpu": cpu / 1e9}) for wall, cpu in times])
     return result
+
+
+def _counting(uid: str, function: Callable[[], R], size: float | None) -> Callable[[], R]:
+    """The function, with its calls counted if that is what is asked for."""
+
+    def counting() -> R:
+        if not _unit.begin(uid, size):
+            return function()
+        counts = False
+        try:
+            result = function()
+            counts = True
+        finally:
+            _unit.end(counts=counts)
+        return result
+
+    return counting
 
 
 def record(uid: str, size: float | None = None, **metrics: float) -> None:

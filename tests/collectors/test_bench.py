@@ -151,6 +151,7 @@ def test_interpreters_without_perfvcs_import_the_same_helper(file: Path) -> None
         "__init__.py",
         "perfvcs_asv.py",
         "perfvcs_bench.py",
+        "perfvcs_unit.py",
     }
     env = {"PYTHONPATH": str(python_folder()), "PERFVCS_SAMPLES": str(file)}
     code = (

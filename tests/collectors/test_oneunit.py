@@ -8,6 +8,7 @@ import pytest
 
 from perfvcs.collectors.bytecode import Bytecode
 from perfvcs.collectors.instructions import Instructions
+from perfvcs.native import python_folder
 from perfvcs.plugins.collector import CollectError, Run
 
 CORE = """
@@ -72,16 +73,76 @@ class TestCase(unittest.TestCase):
         count(600)
 """
 
+BENCH = """
+import perfvcs_bench as bench
+from core import count
+
+@bench.measure("decorated")
+def decorated():
+    count(700)
+
+with bench.measure("first"):
+    count(90_000)
+for size in (100, 200, 300):
+    with bench.measure("parse", size=size):
+        count(size)
+    decorated()
+with bench.measure("outer"):
+    with bench.measure("inner"):
+        count(800)
+    count(100)
+bench.repeat("repeated", lambda: count(400), iterations=30)
+bench.record("reported", wall=1.0)
+try:
+    with bench.measure("raising"):
+        count(2)
+        raise LookupError
+except LookupError:
+    pass
+"""
+SUITE = """
+from core import count
+
+class Suite:
+    params = [10, 100, 1000]
+    param_names = ["number"]
+
+    def setup_cache(self):
+        return {"before": count(10_000)}
+
+    def setup(self, cache, number):
+        self.numbers = list(range(number, 0, -1))
+        count(5000)
+
+    def time_sum(self, cache, number):
+        assert cache["before"] and self.numbers[0] == number
+        self.numbers.sort()
+        count(number)
+
+    def peakmem_sum(self, cache, number):
+        count(number)
+
+def track_total():
+    return count(50)
+"""
+
 
 @pytest.fixture
 def run(tmp_path):
-    (tmp_path / "core.py").write_text(CORE)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "lib/core.py").write_text(CORE)
     (tmp_path / "test_core.py").write_text(TESTS)
+    (tmp_path / "bench.py").write_text(BENCH)
+    (tmp_path / "suite/sums.py").write_text(SUITE)
 
     def make(unit, *words, **variables):
         scratch = tmp_path / f"scratch-{len(list(tmp_path.iterdir()))}"
         scratch.mkdir()
-        env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path), **variables}
+        env = {
+            "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": f"{tmp_path}/lib:{python_folder()}",
+        } | variables
         command = words or ("-m", "pytest", "-q", "test_core.py")
         return Run((sys.executable, *command), tmp_path, env, scratch, "tests", unit=unit)
 
@@ -117,13 +178,13 @@ def test_the_bytecodes_of_a_test_are_those_of_its_call(run, test, rounds):
     assert seen.engine == "instructions/1:unit"
     assert not seen.warnings
     assert ROUND * rounds < total(seen, "bytecodes") < ROUND * rounds + 1000
-    assert calls(seen, "count (core.py)") == 1
+    assert calls(seen, "count (lib/core.py)") == 1
 
 
 @pytest.mark.slow
 def test_a_process_that_a_test_starts_belongs_to_it(run):
     seen = Bytecode(warm=False).collect(run("test_core.py::test_process"))
-    assert calls(seen, "count (core.py)") == 1
+    assert calls(seen, "count (lib/core.py)") == 1
     assert total(seen, "bytecodes") > ROUND * 30_000
 
 
@@ -131,7 +192,7 @@ def test_a_process_that_a_test_starts_belongs_to_it(run):
 def test_workers_of_xdist_are_left_out(run):
     pytest.importorskip("xdist")
     seen = Bytecode(warm=False).collect(run("test_core.py::test_after", PYTEST_ADDOPTS="-n 2"))
-    assert calls(seen, "count (core.py)") == 1
+    assert calls(seen, "count (lib/core.py)") == 1
     assert total(seen, "bytecodes") < ROUND * 300 + 1000
 
 
@@ -176,3 +237,56 @@ def test_a_program_that_says_nothing_of_its_units_is_counted_as_a_whole(run):
     assert seen.engine == "instructions/1"
     assert seen.warnings[0].startswith("counted over the whole program: nothing in")
     assert total(seen, "bytecodes") > ROUND * 1000
+
+
+@pytest.mark.parametrize(
+    ("unit", "rounds", "counted"),
+    [
+        ("first", 90_000, 1),
+        ("decorated", 700, 1),
+        ("parse", 200, 1),  # the mean of its sizes
+        ("outer", 900, 2),
+        ("inner", 800, 1),
+        ("repeated", 400, 1),
+    ],
+)
+def test_the_bytecodes_of_a_block_are_those_between_its_ends(run, unit, rounds, counted):
+    seen = Bytecode(warm=False).collect(run(unit, "bench.py"))
+    assert seen.engine == "instructions/1:unit"
+    assert ROUND * rounds < total(seen, "bytecodes") < ROUND * rounds + 2000
+    assert calls(seen, "count (lib/core.py)") == pytest.approx(counted)
+
+
+def test_a_block_that_raises_or_is_only_reported_is_not_counted(run):
+    with pytest.raises(CollectError, match="raising is not among the units that"):
+        Bytecode(warm=False).collect(run("raising", "bench.py"))
+    seen = Bytecode(warm=False).collect(run("reported", "bench.py"))
+    assert seen.engine == "instructions/1"
+    assert "says when reported begins and ends" in seen.warnings[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("unit", "rounds"),
+    [("sums.Suite.time_sum", 370), ("sums.Suite.peakmem_sum", 370), ("sums.track_total", 50)],
+)
+def test_the_bytecodes_of_a_benchmark_of_asv_are_those_of_a_call(run, unit, rounds):
+    seen = Bytecode(warm=False).collect(run(unit, "-m", "perfvcs_asv", "suite"))
+    assert seen.engine == "instructions/1:unit"
+    assert ROUND * rounds < total(seen, "bytecodes") < ROUND * rounds + 200
+    assert calls(seen, "count (lib/core.py)") == pytest.approx(1)
+
+
+def test_a_benchmark_that_a_suite_has_not_is_named(run):
+    with pytest.raises(CollectError, match=r"sums\.gone is not among the benchmarks of suite"):
+        Bytecode(warm=False).collect(run("sums.gone", "-m", "perfvcs_asv", "suite"))
+
+
+@pytest.mark.slow
+@pytest.mark.needs("gcc", "valgrind")
+def test_the_instructions_of_a_block_are_those_between_its_ends(run):
+    first, mean = (
+        total(Instructions(repeat=0).collect(run(unit, "bench.py")), "instructions")
+        for unit in ("first", "parse")
+    )
+    assert 200 < (first - 7_000) / (mean - 7_000) < 800
