@@ -109,9 +109,9 @@ class Road:
     def _check(self) -> None:
         self.perf("check", "--measure", "HEAD~1", "HEAD")
         report = json.loads(self.perf("check", "HEAD~1", "HEAD", "--json"))
-        self._compared("check", report)
         ids = [change["id"] for change in report["changes"] if change["word"] == "degradation"]
         self.accepting = " ".join(ids)
+        self._compared("check", report)
 
     def _compared(self, command: str, report: dict[str, Any]) -> None:
         """Right where the slip's benchmark leads, and no other became slower."""

@@ -23,7 +23,7 @@ from perfvcs.text.quantity import difference, percent
 from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -89,8 +89,11 @@ def _located(
     it.
     """
     old, new = revision(report.baseline), revision(report.target)
-    between, measured = between_them(repository, baseline, target)
+    between, measured = between_them(repository, baseline, target, {one.series for one in moved})
     if between - measured > 0:
+        if report.foreign and all(change.series in report.foreign for change in moved):
+            those = f"the {counted(between - measured, 'commit')} between"
+            return f"Next: import measurements of {those} to find which one it was."
         are = (
             f"{counted(between - measured, 'commit')} between"
             f" {plural(between - measured, 'is', 'are')} not measured"
@@ -111,16 +114,24 @@ def _located(
     return f"Next: {steps}" if steps else ""
 
 
-def between_them(repository: Repository, baseline: State, target: State) -> tuple[int, int]:
-    """How many commits lie on the way from one to another, and how many are measured; 0 without
-    one.
+def between_them(
+    repository: Repository, baseline: State, target: State, series: Collection[str] = ()
+) -> tuple[int, int]:
+    """How many commits lie on the way from one to another, and how many of them are measured; 0
+    without one.
+
+    Where ``series`` are given, only commits with one of these count as measured.
     """
     if baseline.commit == target.commit:
         return 0, 0
     inner = [
         commit.commit for commit in way(repository.project, baseline.commit, target.commit)[:-1]
     ]
-    return len(inner), len(list(repository.with_profiles(inner)))
+    measured = list(repository.with_profiles(inner))
+    if series and measured:
+        headers = repository.index.headers(measured)
+        measured = list({header.commit for header in headers if header.job.key in series})
+    return len(inner), len(measured)
 
 
 def _noise(measured: Sequence[Header], job: str) -> str:

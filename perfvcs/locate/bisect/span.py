@@ -211,7 +211,11 @@ def worst(changes: Iterable[Change], *, improvement: bool = False) -> Change | N
 def target_of(
     change: Change, cells: Sequence[Cell], *, improvement: bool = False
 ) -> tuple[Cell, Target]:
-    """The cell that measures what a change is about."""
+    """The cell that measures what a change is about, and of a curve the largest size of which its
+    effect is.
+    """
+    curve = change.curve
+    size = change.size if curve is None else (curve.at or curve.sizes)[1]
     named = [cell for cell in cells if cell.label == change.job]
     # programs may report metrics of their own, of which their collector does not know
     for cell in sorted(named, key=lambda cell: change.metric not in cell.collector.metrics):
@@ -219,7 +223,7 @@ def target_of(
             cell.label,
             cell.collector_name,
             change.uid,
-            change.size,
+            size,
             change.metric,
             change.unit,
             change.better,
