@@ -118,10 +118,9 @@ def _configure(repository: Repository, *, attempt: bool) -> None:
         write(path, trial.proposal.toml(trial.seconds).encode())
         echo(f"wrote {RULES_FILE}: {trial.proposal.found}")
         command = shorten(trial.proposal.cmd, LONGEST_COMMAND)
-        echo(
-            f"`{command}` runs in {duration(trial.seconds)}; perf collect will take about"
-            f" {duration(trial.collect)}"
-        )
+        runs, collect = duration(trial.seconds), duration(trial.collect)
+        about = "" if collect.startswith("under") else "about "
+        echo(f"`{command}` runs in {runs}; perf collect will take {about}{collect}")
         echo(f"next: look at {RULES_FILE}, commit it, and measure with `perf collect`")
         return
     chosen = candidates[0] if candidates else placeholder(project.root)

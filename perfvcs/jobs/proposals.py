@@ -6,31 +6,25 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from perfvcs.jobs import starter
-from perfvcs.jobs.starter import Proposal
-from perfvcs.profile.rules import LARGEST_RULES
-from perfvcs.system.foreign import beginning
+from perfvcs.jobs import pythonoffers, starter
+from perfvcs.jobs.starter import BENCHMARK_FOLDERS, Proposal, file_text, project_files
 
-BENCHMARK_FOLDERS = ("bench", "benches", "benchmark", "benchmarks", "perf")
-PROPOSED_REPEATS = 5
-PYTEST = f'{{ name = "pytest", repeat = {PROPOSED_REPEATS} }}'
-EXTRAS = ("test", "tests", "testing", "dev")  # what projects call what their tests need
-MOST_FILES = 2_000  # files that are looked at
-MOST_ARGUMENTS = 20  # files in one command
-USES_BENCHMARK = re.compile(
-    r"^[ \t]*(?:async )?def test\w*\([^()]*\bbenchmark\b", re.MULTILINE
-)  # the fixture of pytest-benchmark
 SWITCHES_OFF = re.compile(
     r"(^|_)(WITHOUT|NO|DISABLE|SKIP|INSTALL|FETCH\w*|DOWNLOAD|VALGRIND|FUZZ\w*|COVERAGE)(_|$)"
 )  # options of CMake
 CMAKE = "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release"
+MOST_SOURCES = 20  # of a program that are read
+# By default these fit their work to the clock, so that what is slower does not take longer. By what
+# a program includes: options for the same work in each execution, every benchmark 100 times.
+SAME_WORK = {
+    "benchmark/benchmark.h": "--benchmark_min_time=1e-9 --benchmark_repetitions=100"
+    " --benchmark_report_aggregates_only=true",
+    "catch2/catch": "--benchmark-no-analysis --benchmark-warmup-time 0",
+}
 
 
 def proposals(root: Path) -> list[Proposal]:
@@ -104,147 +98,8 @@ def _interpreted(script: str) -> str:
     return f"{'python' if script.endswith('.py') else 'sh'} {shlex.quote(script)}"
 
 
-def _text(path: Path) -> str:
-    return beginning(path, LARGEST_RULES)
-
-
-def _files(root: Path, pattern: str) -> list[Path]:
-    """Files below a folder, those higher up first; none of hidden folders, and none that somebody
-    else's packages brought.
-    """
-    files = []
-    for path in sorted(root.glob(pattern), key=lambda path: (len(path.parts), path))[:MOST_FILES]:
-        inside = path.relative_to(root).parts
-        if (
-            path.is_file()
-            and not {"node_modules", "vendor", "third_party"}.intersection(inside)
-            and not inside[0].startswith(".")
-        ):
-            files.append(path)
-    return files
-
-
-def _python(root: Path) -> Iterator[Proposal]:
-    if not any((root / name).exists() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
-        if tests := _tests(root):
-            yield Proposal(
-                "Python tests", f"python -m pytest {shlex.quote(tests)}", "tests", collector=PYTEST
-            )
-        return
-    extra, needed = _needed_by_tests(root)
-    plain = Proposal("", "", "", python=(".",), requires=("pytest",), collector=PYTEST)
-    full = replace(plain, python=(f".[{extra}]" if extra else ".",), requires=("pytest", *needed))
-    variants = [full] if full == plain else [full, plain]
-    yield from _pytest_benchmarks(root, variants)
-    if tests := _tests(root):
-        for variant in variants:
-            yield replace(
-                variant,
-                found="a Python project with tests",
-                cmd=f"python -m pytest {shlex.quote(tests)}",
-                name="tests",
-            )
-    yield _import_of(root)
-
-
-def _pytest_benchmarks(root: Path, variants: Iterable[Proposal]) -> Iterator[Proposal]:
-    """Folders of benchmarks for pytest, then files with tests of pytest-benchmark."""
-    measuring = [
-        replace(variant, requires=tuple(dict.fromkeys((*variant.requires, "pytest-benchmark"))))
-        for variant in variants
-    ]
-    for path in (root / folder for folder in BENCHMARK_FOLDERS):
-        tests = [*path.glob("test_*.py"), *path.glob("*benchmark*_test.py")]
-        for variant in measuring if tests else ():
-            yield replace(
-                variant,
-                found="a Python project with benchmarks for pytest",
-                cmd=f"python -m pytest {path.name}",
-                name=path.name,
-            )
-    files = [
-        path.relative_to(root).as_posix()
-        for path in _files(root, "**/*test*.py")
-        if USES_BENCHMARK.search(_text(path))
-    ]
-    files = [name for name in files if name.partition("/")[0] not in BENCHMARK_FOLDERS]
-    for variant in measuring if files else ():
-        yield replace(
-            variant,
-            found="a Python project with tests of pytest-benchmark",
-            cmd=f"python -m pytest {shlex.join(files[:MOST_ARGUMENTS])}",
-            name="benchmarks",
-        )
-
-
-def _import_of(root: Path) -> Proposal:
-    """The import of a project's first package or module; without any, an empty program."""
-    packages = [
-        path.parent.name
-        for path in sorted([*root.glob("*/__init__.py"), *root.glob("src/*/__init__.py")])
-    ]
-    names = [
-        name
-        for name in packages
-        if name.isidentifier() and not re.match(r"(tests?|docs?|examples?)$", name)
-    ]
-    names += [
-        path.stem
-        for path in sorted([*root.glob("src/*.py"), *root.glob("*.py")])
-        if path.stem not in ("setup", "conftest")
-    ]
-    words = f"import {names[0]}" if names else "pass"
-    return Proposal(
-        "a Python project: measure something better than its import",
-        f'python -c "{words}"',
-        words,
-        python=(".",),
-    )
-
-
-def _tests(root: Path) -> str:
-    """The folder with a project's tests; empty without one."""
-    for name in ("tests", "test"):
-        folder = root / name
-        if any(folder.rglob("test*.py")) or any(folder.rglob("*_test.py")):
-            return name
-    # what pytest looks for
-    files = (path for pattern in ("**/test_*.py", "**/*_test.py") for path in _files(root, pattern))
-    return next((str(path.parent.relative_to(root)) for path in files), "")
-
-
-def _needed_by_tests(root: Path) -> tuple[str, tuple[str, ...]]:
-    """The extra that tests need, and requirements that are not in one."""
-    table: dict[str, Any] = {}
-    with suppress(ValueError, RecursionError):
-        table = tomllib.loads(_text(root / "pyproject.toml"))
-    project, groups = table.get("project", {}), table.get("dependency-groups", {})
-    extras = project.get("optional-dependencies", {}) if isinstance(project, dict) else {}
-    extra = next((name for name in EXTRAS if isinstance(extras, dict) and name in extras), "")
-    group: list[object] = next(
-        (
-            groups[name]
-            for name in EXTRAS
-            if isinstance(groups, dict) and isinstance(groups.get(name), list)
-        ),
-        [],
-    )
-    needed = [word for word in group if isinstance(word, str)]
-    for name in (
-        "requirements-test.txt",
-        "requirements-tests.txt",
-        "test-requirements.txt",
-        "tests/requirements.txt",
-        "requirements/test.txt",
-    ):
-        if (root / name).is_file():
-            needed.append(f"-r{name}")
-            break
-    return extra, tuple(needed)
-
-
 def _rust(root: Path) -> Iterator[Proposal]:
-    text = _text(root / "Cargo.toml")
+    text = file_text(root / "Cargo.toml")
     # any bytes may have that name
     if not re.search(r"^[ \t]*\[(package|workspace)\b", text, re.MULTILINE):
         return
@@ -286,10 +141,10 @@ def _go(root: Path) -> Iterator[Proposal]:
     if not (root / "go.mod").exists():
         return
     counts: dict[str, int] = {}
-    for path in _files(root, "**/*_test.go"):
+    for path in project_files(root, "**/*_test.go"):
         inside = path.parent.relative_to(root).as_posix()
         counts[inside] = counts.get(inside, 0) + len(
-            re.findall(r"^func Benchmark\w*\(", _text(path), re.MULTILINE)
+            re.findall(r"^func Benchmark\w*\(", file_text(path), re.MULTILINE)
         )
     for inside, count in sorted(counts.items(), key=lambda pair: -pair[1])[:2]:
         if count:
@@ -310,7 +165,7 @@ def _go(root: Path) -> Iterator[Proposal]:
 
 
 def _node(root: Path) -> Iterator[Proposal]:
-    text = _text(root / "package.json")
+    text = file_text(root / "package.json")
     if not text:
         return
     import msgspec
@@ -375,7 +230,11 @@ def _native(root: Path) -> Iterator[Proposal]:
                 ("./configure", "make -j2"),
             )
     makefile = next(
-        (text for name in ("GNUmakefile", "makefile", "Makefile") if (text := _text(root / name))),
+        (
+            text
+            for name in ("GNUmakefile", "makefile", "Makefile")
+            if (text := file_text(root / name))
+        ),
         "",
     )
     if makefile:
@@ -397,7 +256,7 @@ def _cmake(root: Path) -> Iterator[Proposal]:
     """Programs named after benchmarks, of Google Benchmark and Catch2 too, then what ctest runs."""
     if not (root / "CMakeLists.txt").exists():
         return
-    lists = [(path, _text(path)) for path in _files(root, "**/CMakeLists.txt")]
+    lists = [(path, file_text(path)) for path in project_files(root, "**/CMakeLists.txt")]
     names = dict.fromkeys(
         re.findall(
             r"\b(?:cmake_dependent_)?option\s*\(\s*(\w+)",
@@ -411,13 +270,17 @@ def _cmake(root: Path) -> Iterator[Proposal]:
         f"-D{name}=ON" for name in options if re.search(r"(^|_)(BUILD_)?TESTS?(ING|S)?(_|$)", name)
     ]
     for path, text in lists:
-        for name in re.findall(
-            r"add_executable\s*\(\s*([\w.-]*(?:bench|perf)[\w.-]*)", text, re.IGNORECASE
+        for name, sources in re.findall(
+            r"add_executable\s*\(\s*([\w.-]*(?:bench|perf)[\w.-]*)([^)]*)", text, re.IGNORECASE
         )[:3]:
             inside = path.parent.relative_to(root).as_posix()
             program = f"build/{name}" if inside == "." else f"build/{inside}/{name}"
             build = (" ".join([CMAKE, *on]), f"cmake --build build -j2 --target {name}")
-            yield Proposal(f"a CMake project with the program {name}", program, name, build)
+            found = f"a CMake project with the program {name}"
+            if same := _same_work(path.parent, sources.split()):
+                cmd = f"{program} {same}"
+                yield Proposal(f"{found}, at the same work each time", cmd, name, build)
+            yield Proposal(found, program, name, build)
     for flags in dict.fromkeys((" ".join(tests), "")):
         yield Proposal(
             "a CMake project with tests",
@@ -425,6 +288,15 @@ def _cmake(root: Path) -> Iterator[Proposal]:
             "tests",
             (f"{CMAKE} {flags}".strip(), "cmake --build build -j2"),
         )
+
+
+def _same_work(folder: Path, sources: list[str]) -> str:
+    """The options with which a program of these sources does the same work each time, if it has
+    such; ``folder`` is the one of its CMakeLists.txt.
+    """
+    text = "\n".join(file_text(folder / name) for name in sources[:MOST_SOURCES])
+    included = "\n".join(re.findall(r"^[ \t]*#[ \t]*include.*", text, re.MULTILINE))
+    return next((options for header, options in SAME_WORK.items() if header in included), "")
 
 
 def _meson(root: Path) -> Iterator[Proposal]:
@@ -436,4 +308,10 @@ def _meson(root: Path) -> Iterator[Proposal]:
         yield Proposal("a Meson project with tests", "meson test -C build", "tests", build)
 
 
-PROPOSERS: tuple[Callable[[Path], Iterator[Proposal]], ...] = (_python, _rust, _go, _node, _native)
+PROPOSERS: tuple[Callable[[Path], Iterator[Proposal]], ...] = (
+    pythonoffers.offers,
+    _rust,
+    _go,
+    _node,
+    _native,
+)

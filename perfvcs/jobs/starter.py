@@ -43,6 +43,8 @@ SUITE_FOLDERS = ("", "benchmarks", "asv_bench", "asv_benchmarks", "benchmark", "
 RUNNER = "python -m perfvcs_asv"
 # or a string, which may hold slashes
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+BENCHMARK_FOLDERS = ("bench", "benches", "benchmark", "benchmarks", "perf")
+MOST_FILES = 2_000  # files that are looked at
 BENCHMARK = re.compile(r"^[ \t]*(?:async )?def (?:time|track|peakmem)_\w", re.MULTILINE)
 MOST_MODULES = 3  # proposed one by one, in case the whole suite takes too long
 
@@ -181,3 +183,24 @@ def _requirements(table: dict[str, object]) -> Iterator[str]:
         pinned = [version for version in listed if isinstance(version, str)]
         has_version = pinned and re.fullmatch(r"[\w.*]+", pinned[-1])
         yield f"{package}=={pinned[-1]}" if has_version else package
+
+
+def file_text(path: Path) -> str:
+    """The beginning of a file that a project wrote, which may be anything; empty without one."""
+    return beginning(path, LARGEST_RULES)
+
+
+def project_files(root: Path, pattern: str) -> list[Path]:
+    """Files below a folder, those higher up first; none of hidden folders, and none that somebody
+    else's packages brought.
+    """
+    found = []
+    for path in sorted(root.glob(pattern), key=lambda path: (len(path.parts), path))[:MOST_FILES]:
+        inside = path.relative_to(root).parts
+        if (
+            path.is_file()
+            and not {"node_modules", "vendor", "third_party"}.intersection(inside)
+            and not inside[0].startswith(".")
+        ):
+            found.append(path)
+    return found

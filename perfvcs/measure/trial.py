@@ -15,7 +15,7 @@ from msgspec import structs
 from perfvcs.errors import PerfError
 from perfvcs.jobs import knobs, matrix
 from perfvcs.jobs.config import read
-from perfvcs.jobs.proposals import PROPOSED_REPEATS, PYTEST
+from perfvcs.jobs.pythonoffers import PROPOSED_REPEATS, PYTEST
 from perfvcs.measure.budget import Budget
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.session import Session
@@ -181,9 +181,9 @@ def _bounded(proposal: Proposal, seen: Observations, once: float) -> tuple[Propo
         return proposal, seconds
     share = sum((files | spent)[name] for name in chosen) / total
     reason = f"{proposal.found}: those with {100 * share:.0f} % of the time of all {len(spent)}"
-    return replace(
-        proposal, found=reason, cmd=shlex.join(["python", "-m", "pytest", *chosen])
-    ), seconds * share
+    options = [word for word in shlex.split(proposal.cmd) if word.startswith("--")]
+    cmd = shlex.join(["python", "-m", "pytest", *options, *chosen])
+    return replace(proposal, found=reason, cmd=cmd), seconds * share
 
 
 def _dearest(spent: dict[str, float], left: float) -> list[str]:

@@ -9,7 +9,8 @@ from conftest import Project, Said
 
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
-from perfvcs.jobs.proposals import PYTEST, proposals
+from perfvcs.jobs.proposals import proposals
+from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import Proposal
 from perfvcs.measure import trial
 from perfvcs.plugins.collector import Observations
@@ -163,10 +164,40 @@ def test_tests_of_pytest_benchmark_are_proposed_by_their_own_files(project: Proj
     project.write(
         "tests/test_plain.py", "def test_names():\n    benchmark = 1\n    assert benchmark\n"
     )
-    first, second = proposals(project.root)[:2]
-    assert (first.cmd, first.collector) == ("python -m pytest tests/test_speed.py", PYTEST)
+    first, second, third = proposals(project.root)[:3]
+    assert first.cmd == "python -m pytest --benchmark-disable tests/test_speed.py"
+    assert first.collector == PYTEST
     assert first.requires == ("pytest", "pytest-benchmark")
-    assert second.cmd == "python -m pytest tests"  # where the first one does not run
+    assert second.cmd == "python -m pytest tests/test_speed.py"  # where the first one does not run
+    assert third.cmd == "python -m pytest tests"
+
+
+def test_options_remain_where_only_the_most_expensive_tests_are_proposed() -> None:
+    cmd = "python -m pytest --benchmark-disable tests"
+    seen = Observations(uid=["a::one", "b::two"], values={"wall": [90.0, 9.0]}, metrics={})
+    tests = Proposal("tests", cmd, "tests", python=(".",), collector=PYTEST)
+    assert trial._bounded(tests, seen, 100.0)[0].cmd == "python -m pytest --benchmark-disable b"
+
+
+@pytest.mark.parametrize(
+    ("include", "options"),
+    [
+        ("#include <benchmark/benchmark.h>", "--benchmark_min_time=1e-9"),
+        ("# include <catch2/catch_test_macros.hpp>", "--benchmark-no-analysis"),
+        ("// as benchmark/benchmark.h does", ""),
+    ],
+)
+def test_a_program_that_fits_its_work_to_the_clock_is_proposed_with_the_same_work(
+    project: Project, include: str, options: str
+) -> None:
+    project.write("bench/CMakeLists.txt", "add_executable(bench_sort main.cpp\n  sort.cpp)")
+    project.write("CMakeLists.txt", "add_subdirectory(bench)")
+    project.write("bench/sort.cpp", f"{include}\n")
+    cmds = [one.cmd for one in proposals(project.root)]
+    plain = "build/bench/bench_sort"
+    assert plain in cmds
+    assert cmds[0].startswith(f"{plain} {options}" if options else plain)
+    assert (cmds[0] != plain) == bool(options)
 
 
 def test_tests_without_packaging_are_proposed_with_the_python_that_is_there(
