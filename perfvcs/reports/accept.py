@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from itertools import chain
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -90,8 +91,7 @@ def accept(
     with hold(repository.home / "accept.lock", wait=True):
         present = {acceptance.id: acceptance for acceptance in register.load(path)}
         acceptances: dict[str, Acceptance] = {}
-        for name in names:
-            candidate = find(repository, name)
+        for candidate in chain.from_iterable(find(repository, name) for name in names):
             why = f"{reason} ({_blame(repository, candidate)})" if blamed else reason
             new = _acceptance(repository, candidate, " ".join(why.split()), until)
             if (old := present.get(candidate.id)) and not _renews(new, old):
@@ -121,12 +121,12 @@ def accepted(repository: Repository) -> list[Acceptance]:
     return register.load(_path(repository))
 
 
-def find(repository: Repository, name: str) -> AcceptableChange:
+def find(repository: Repository, name: str) -> list[AcceptableChange]:
     """The degradation of that id, in any report that is remembered, or of that benchmark
-    (``:metric``), in the last one.
+    (``:metric``), in the last one: at all sizes of a unit.
 
-    Raises UsageError where there is none, or more than one; NothingToCompare where no report is
-    remembered.
+    Raises UsageError where there is none, or more than one unit or metric; NothingToCompare where
+    no report is remembered.
     """
     newest: list[AcceptableChange] | None = None
     for candidates in _reported(repository):
@@ -292,15 +292,17 @@ def _reported(repository: Repository) -> Iterator[list[AcceptableChange]]:
             ]
 
 
-def _only(name: str, changes: Sequence[AcceptableChange]) -> AcceptableChange:
-    """The one degradation among what a name means; several methods may have judged the same one."""
+def _only(name: str, changes: Sequence[AcceptableChange]) -> list[AcceptableChange]:
+    """The one degradation among what a name means, at each size; several methods may have judged
+    the same one.
+    """
     wanted: dict[str, AcceptableChange] = {}
     for choice in changes:
         if said(choice.change).fails and (
             choice.id not in wanted or _size(choice) > _size(wanted[choice.id])
         ):
             wanted[choice.id] = choice
-    if len(wanted) > 1:
+    if len({choice.named._replace(size=None) for choice in wanted.values()}) > 1:
         more = f" and {len(wanted) - MOST_CANDIDATES} more" if len(wanted) > MOST_CANDIDATES else ""
         listed = ", ".join(choice.title for choice in list(wanted.values())[:MOST_CANDIDATES])
         raise UsageError(
@@ -313,13 +315,13 @@ def _only(name: str, changes: Sequence[AcceptableChange]) -> AcceptableChange:
         raise UsageError(
             f"{changes[0].title} is `{change.word}`: only degradations need to be accepted"
         )
-    (candidate,) = wanted.values()
-    if not candidate.committed:
-        raise UsageError(
-            f"{candidate.title} is about uncommitted changes: commit them, run `perf check`, and"
-            " accept what it names"
-        )
-    return candidate
+    for candidate in wanted.values():
+        if not candidate.committed:
+            raise UsageError(
+                f"{candidate.title} is about uncommitted changes: commit them, run `perf check`,"
+                " and accept what it names"
+            )
+    return list(wanted.values())
 
 
 def _size(change: AcceptableChange) -> float:

@@ -233,7 +233,17 @@ def test_a_unit_of_one_side_is_named_and_its_word_is_said(project: Project, perf
     assert "New: sided: only new" in said.out
     assert "has profiles of `only new`" in perf("check", *commits[:2], "only new", code=4).err
     assert "only new" in perf("log", "only new").out
-    assert perf("log", "both", "-m", "cpu").out.count("sided: both") == 1
+    assert perf("log", "sided: both", "-m", "cpu").out.count("\nsided: both") == 1
+
+
+def test_a_unit_is_accepted_at_all_of_its_sizes(project: Project, perf: Perf) -> None:
+    commits = PROJECTS["curves"].store(project)
+    perf("check", *commits[-2:], code=3)
+    assert "is 2 degradations" in perf("accept", "-r", "why", "find [10]", code=2).err
+    perf("accept", "-r", "why", "insert: find, wall time")
+    accepted_sizes = [row["size"] for row in json.loads(perf("accept", "--list", "--json").out)]
+    assert sorted(accepted_sizes) == [1, 10, 100]
+    assert "accepted already" in perf("accept", "-r", "why", "find [10]:wall", code=2).err
 
 
 def test_a_filter_that_matches_nothing_says_so_before_anything_runs(
