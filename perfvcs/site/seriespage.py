@@ -76,7 +76,7 @@ def outputs(
         url = f"profiles/{name}.html"
         contents.profiles |= dict.fromkeys(newest[job], url)
         title = (
-            f"{contents.benchmark(series)} at {contents.short(contents.places[commits[job]])},"
+            f"{_called(contents, newest[job])} at {contents.short(contents.places[commits[job]])},"
             f" {contents.environment(series).name}"
         )
         beside = f"{url.removesuffix('.html')}.json"
@@ -87,6 +87,14 @@ def outputs(
         }
         key = digest(templates.mark.encode(), packed(path, title, links))
         yield Output((url, beside), key, partial(_page, repository, path, title, links))
+
+
+def _called(contents: Contents, numbers: Sequence[int]) -> str:
+    """What the page of a job's profile is about: its only unit, or the job with all of them."""
+    lines = [contents.record.series[number].line for number in numbers]
+    if len({line.uid for line in lines}) == 1:
+        return contents.benchmark(contents.record.series[numbers[0]], sized=False)
+    return shorten(f"{lines[0].job.label} ({lines[0].job.collector})", template.BENCHMARK_NAME)
 
 
 def _job(series: SeriesRecord) -> tuple[str, str]:

@@ -9,8 +9,9 @@ import html
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -92,17 +93,29 @@ def of_drawing(out: str) -> Iterator[str]:
     yield from lines(r"^[▲▼◆○●] (\S.*?) {2,}\S* *[│░]", out)
 
 
-def of_json(document: Any) -> Iterator[str]:
+def of_site(folder: Path) -> Iterator[str]:
+    """The titles of the pages of series and of profiles, the feed, and the data beside pages."""
+    for page in folder.rglob("*.html"):
+        title = html.unescape(page.read_text().partition("<title>")[2].partition("</title>")[0])
+        yield from lines(rf"^(.*, (?:{METRIC})): .*: performance", title)
+        yield from lines(r"^(.*) at [0-9a-f]{10}, ", title)
+    feed = html.unescape((folder / "changes.atom").read_text())
+    yield from lines(rf"^(?:{WORD}) (.*, (?:{METRIC})), .*: \+", feed)
+    for data in folder.rglob("*.json"):
+        yield from of_json(json.loads(data.read_text()), NAMING[:-1])  # effects have labels
+
+
+def of_json(document: Any, keys: Sequence[str] = NAMING) -> Iterator[str]:
     """What the keys name that stand for benchmarks, jobs and units."""
     if isinstance(document, list):
         for item in document:
-            yield from of_json(item)
+            yield from of_json(item, keys)
     elif isinstance(document, dict):
         for key, value in document.items():
-            if key in NAMING and isinstance(value, str):
+            if key in keys and isinstance(value, str):
                 yield value
             else:
-                yield from of_json(value)
+                yield from of_json(value, keys)
         if "collector" in document and "cmd" in document:
             yield document["name"]
 
@@ -135,8 +148,13 @@ def printed(perf: Perf, commits: list[str]) -> set[str]:
     perf("export", *ends, "--table", "all.csv")
     with Path("all.csv").open(newline="") as file:
         names |= {row[key].lstrip("'") for row in csv.DictReader(file) for key in ("job", "uid")}
+    perf("publish", "site")
+    pages = set(of_site(Path("site")))
+    assert any(name.endswith(tuple(METRICS)) for name in pages)
+    names |= pages
     Path("all.csv").unlink()
     Path("page.json").unlink()
+    rmtree("site")
     return names - {""}
 
 
