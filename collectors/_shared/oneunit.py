@@ -84,7 +84,12 @@ class UnitRun:
         if notes.versions and "::" in self.unit:
             raise CollectError(f"{self.unit} is not among the tests that {command} runs here")
         names = self._reported()
-        if names and self.unit not in names:
+        if self.unit in names:
+            raise Undivided(
+                f"{command} reports {self.unit} and does not say when it begins: measure it with"
+                " perfvcs.bench, or with perfvcs.h in a program that is linked as PIE"
+            )
+        if names:
             close = nearest(self.unit, names)
             raise CollectError(f"{self.unit} is not among the units that {command} reports{close}")
         raise Undivided(

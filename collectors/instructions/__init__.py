@@ -26,7 +26,7 @@ BY_CALL = {
 }
 AGREEMENT = 0.0002  # a fifth of the smallest change that is reported
 LARGEST_REPEAT = 100
-LEAST_OF_UNIT = 20_000  # instructions from which on switching the counter is not most of them
+LEAST_OF_UNIT = 20_000  # instructions, of which Python takes 7,000 to switch the counter
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,7 @@ class Instructions:
         return divide(run, self._collect)
 
     def _collect(self, run: Run) -> Observations:
+        from perfvcs.collectors._shared.commandrun import is_python
         from perfvcs.collectors.instructions.functions import symbols
         from perfvcs.collectors.instructions.paths import observations
         from perfvcs.launcher.execution import name_command
@@ -160,7 +161,7 @@ class Instructions:
                 " executions"
             )
         ran = symbols(run, counts) if self._tool == "callgrind" and not run.unit else None
-        if run.unit and counts.total < LEAST_OF_UNIT:
+        if run.unit and counts.total < LEAST_OF_UNIT and is_python(run.argv[0]):
             rows.warnings.append(
                 f"{run.unit} takes {counts.total:,.0f} instructions, some 7,000 of them to switch"
                 " the counter: let it do more"

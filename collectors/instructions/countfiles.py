@@ -1,16 +1,17 @@
 """The files that valgrind writes in an execution: one of each process, and in a program of which
 only a unit counts, one of each run of the unit.
 
-``switch.c`` has callgrind write the latter, and name them: ``run N`` is what the run of that number
-took in its process, ``inside N`` the first file of a process that was made meanwhile.
+``switch.c`` has callgrind write the latter, and name them: ``run 2 7 5`` ends the second run of the
+unit in its process, which the process's files 5 to 7 have; ``part 5`` is one of these; ``inside 2``
+is the first file of a process that was made meanwhile.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perfvcs.collectors._shared.oneunit import UnitRun
@@ -22,18 +23,22 @@ from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError
 
 MAX_FILES = 10_000
+MOST_RUNS = 100  # of a unit in one process, as in switch.c
 HEAD_BYTES = 1 << 18  # bytes of a file in which it names its command, and why it was written
 _COMMAND = re.compile(rb"^cmd: ?(.*)$", re.MULTILINE)
 _NAMED = re.compile(
-    rb"^desc: Trigger: Client Request: perfvcs (run|inside) ([0-9]{1,9})$", re.MULTILINE
+    rb"^desc: Trigger: Client Request: perfvcs (run|part|inside) (\d{1,9}) (\d{1,9}) (\d{1,9})$",
+    re.MULTILINE,
 )
 _NOTHING = re.compile(rb"^totals: 0$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class CountFile:
-    """A file of the process ``pid``, which runs ``command``; ``run`` is the number of the unit's
-    run where ``switch.c`` had it written, as ``kind`` says: ``run`` or ``inside``.
+    """A file of the process ``pid``, which runs ``command``.
+
+    Where ``switch.c`` had it written, ``kind`` is ``run``, ``part`` or ``inside``, ``run`` the
+    number of the unit's run, ``number`` that of the file, ``first`` that of the run's first file.
     """
 
     path: Path
@@ -41,6 +46,8 @@ class CountFile:
     command: bytes
     kind: str = ""
     run: int = 0
+    number: int = 0
+    first: int = 0
 
     @classmethod
     def of(cls, path: Path) -> CountFile:
@@ -48,8 +55,11 @@ class CountFile:
         with path.open("rb") as opened:
             head = opened.read(HEAD_BYTES)
         command, named = _COMMAND.search(head), _NAMED.search(head)
-        about = (named[1].decode(), int(named[2])) if named else ("", 0)
-        return cls(path, path.name.split(".")[1], command[1] if command else b"", *about)
+        file = cls(path, path.name.split(".")[1], command[1] if command else b"")
+        if named is None:
+            return file
+        run, number, first = map(int, named.group(2, 3, 4))
+        return replace(file, kind=named[1].decode(), run=run, number=number, first=first)
 
     @property
     def empty(self) -> bool:
@@ -103,19 +113,32 @@ def read(
             f"{command} forks: what a process executed before a fork may be counted in both"
             " processes"
         )
+    if runs == MOST_RUNS:
+        counts.warnings.append(
+            f"{command} runs the unit more often, and its first {MOST_RUNS} runs are counted"
+        )
     return counts.divided(runs)
 
 
-def _of_unit(files: Iterable[CountFile], unit: UnitRun) -> tuple[list[CountFile], int]:
+def _of_unit(files: Sequence[CountFile], unit: UnitRun) -> tuple[list[CountFile], int]:
     """The files of the unit's chosen runs and of the processes that they made, and how many runs
     that are.
     """
-    files = list(files)
-    chosen = unit.chosen(file.run for file in files if file.kind == "run")
+    runs = [file for file in files if file.kind == "run"]
+    chosen = unit.chosen(file.run for file in runs)
+    runs = [file for file in runs if file.run in chosen]
     made = {file.pid for file in files if file.kind == "inside" and file.run in chosen}
-    runs = [file for file in files if file.kind == "run" and file.run in chosen]
-    others = [file for file in files if not file.kind and file.pid in made and not file.empty]
-    return runs + others, len(runs)
+    ends = defaultdict(list)
+    for run in runs:
+        ends[run.pid].append(run)
+    chosen_files = [
+        file
+        for file in files
+        for run in ends[file.pid]
+        if file.kind in ("run", "part") and run.first <= file.number <= run.number
+    ]
+    chosen_files += [file for file in files if not file.kind and file.pid in made]
+    return [file for file in chosen_files if not file.empty], len(runs)
 
 
 def _complete(

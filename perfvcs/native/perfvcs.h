@@ -41,6 +41,13 @@ typedef struct perfvcs_timer {
     long long wall, cpu;
 } perfvcs_timer;
 
+/* Where perfvcs counts one unit, a preloaded library has these two, which may switch the counter. */
+#if defined(__linux__) && defined(__GNUC__)
+#define PERFVCS_WEAK __attribute__((weak, visibility("default")))
+PERFVCS_WEAK void perfvcs_timer_begin(long long id);
+PERFVCS_WEAK void perfvcs_timer_end(long long id, const char *uid);
+#endif
+
 static inline long long perfvcs_clock(clockid_t id)
 {
     struct timespec t;
@@ -60,6 +67,10 @@ static inline perfvcs_timer perfvcs_begin(void)
     if (perfvcs_file()) {
         timer.cpu = perfvcs_clock(CLOCK_PROCESS_CPUTIME_ID);
         timer.wall = perfvcs_clock(CLOCK_MONOTONIC);
+#ifdef PERFVCS_WEAK
+        if (perfvcs_timer_begin)
+            perfvcs_timer_begin(timer.wall);
+#endif
     }
     return timer;
 }
@@ -162,6 +173,10 @@ static inline void perfvcs_end(perfvcs_timer timer, const char *uid, double size
     double values[2];
     if (!perfvcs_file() || !timer.wall)
         return;
+#ifdef PERFVCS_WEAK
+    if (perfvcs_timer_end)
+        perfvcs_timer_end(timer.wall, uid);
+#endif
     values[0] = (double)(perfvcs_clock(CLOCK_MONOTONIC) - timer.wall) / 1e9;
     values[1] = (double)(perfvcs_clock(CLOCK_PROCESS_CPUTIME_ID) - timer.cpu) / 1e9;
     perfvcs_sample(uid, size, 2, names, values);

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+from conftest import need
 
 from perfvcs.collectors.bytecode import Bytecode
-from perfvcs.collectors.instructions import Instructions
-from perfvcs.native import python_folder
+from perfvcs.collectors.instructions import Instructions, valgrind
+from perfvcs.native import native_folder, python_folder
 from perfvcs.plugins.collector import CollectError, Run
 
 CORE = """
@@ -155,6 +158,11 @@ def total(seen, metric):
     return values[0]
 
 
+def exclusive(seen, name):
+    places = [place for place, uid in enumerate(seen.uid) if uid == name]
+    return sum(seen.values["exclusive"][place] or 0 for place in places)
+
+
 def calls(seen, name):
     places = [place for place, uid in enumerate(seen.uid) if uid == name]
     return sum(seen.values["calls"][place] or 0 for place in places)
@@ -262,7 +270,7 @@ def test_a_block_that_raises_or_is_only_reported_is_not_counted(run):
         Bytecode(warm=False).collect(run("raising", "bench.py"))
     seen = Bytecode(warm=False).collect(run("reported", "bench.py"))
     assert seen.engine == "instructions/1"
-    assert "says when reported begins and ends" in seen.warnings[0]
+    assert "reports reported and does not say when it begins" in seen.warnings[0]
 
 
 @pytest.mark.slow
@@ -290,3 +298,105 @@ def test_the_instructions_of_a_block_are_those_between_its_ends(run):
         for unit in ("first", "parse")
     )
     assert 200 < (first - 7_000) / (mean - 7_000) < 800
+
+
+PROGRAM = """
+#include "perfvcs.h"
+#include <pthread.h>
+__attribute__((noinline)) long work(long n)
+{
+    volatile long s = 0;
+    for (long i = 0; i < n; i++)
+        s += i;
+    return s;
+}
+static void *thread(void *n) { work((long)n); return 0; }
+int main(void)
+{
+    work(1000000);
+    for (int i = 1; i <= 3; i++) {
+        perfvcs_timer timer = perfvcs_begin();
+        work(1000 * i);
+        perfvcs_end(timer, "parse", 1000 * i);
+        timer = perfvcs_begin();
+        work(50000);
+        perfvcs_end(timer, "other", PERFVCS_NO_SIZE);
+    }
+    perfvcs_timer outer = perfvcs_begin();
+    work(3000);
+    perfvcs_timer inner = perfvcs_begin();
+    work(700);
+    perfvcs_end(inner, "inner", PERFVCS_NO_SIZE);
+    work(4000);
+    perfvcs_end(outer, "outer", PERFVCS_NO_SIZE);
+    perfvcs_timer crossing = perfvcs_begin();
+    work(500);
+    perfvcs_timer crossed = perfvcs_begin();
+    work(60);
+    perfvcs_end(crossing, "crossing", PERFVCS_NO_SIZE);
+    work(7);
+    perfvcs_end(crossed, "crossed", PERFVCS_NO_SIZE);
+    perfvcs_timer threads = perfvcs_begin();
+    pthread_t started;
+    pthread_create(&started, 0, thread, (void *)20000);
+    pthread_join(started, 0);
+    perfvcs_end(threads, "threads", PERFVCS_NO_SIZE);
+    for (int k = 0; k < 3000; k++) {
+        perfvcs_timer often = perfvcs_begin();
+        work(100);
+        perfvcs_end(often, "often", 5);
+    }
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    need("gcc", "valgrind")
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "timed.c").write_text(PROGRAM)
+    for name, flags in (("timed", ("-pie", "-fPIE")), ("fixed", ("-no-pie", "-fno-pie"))):
+        command = ["gcc", "-g", "-O1", *flags, "-I", str(native_folder()), "timed.c", "-pthread"]
+        subprocess.run([*command, "-o", name], cwd=folder, check=True)
+    return folder / "timed"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("unit", "rounds", "counted"),
+    [
+        ("parse", 2000, 1),  # the mean of its sizes
+        ("inner", 700, 1),
+        ("outer", 7700, 3),
+        ("crossing", 560, 2),
+        ("crossed", 67, 2),
+        ("threads", 20_000, 1),
+        ("often", 100, 1),
+    ],
+)
+def test_the_instructions_of_a_timed_part_are_those_between_its_ends(
+    run, program, unit, rounds, counted
+):
+    seen = Instructions(repeat=0).collect(replace(run(unit), argv=(str(program),)))
+    assert seen.engine.endswith(":unit")
+    assert calls(seen, "work") == counted
+    assert exclusive(seen, "work") == pytest.approx(6 * rounds, abs=8 * counted)
+    assert [warning.partition(" runs ")[2] for warning in seen.warnings] == (
+        ["the unit more often, and its first 100 runs are counted"] if unit == "often" else []
+    )
+
+
+def test_a_program_in_which_nothing_can_be_preloaded_is_counted_as_a_whole(run, program):
+    fixed = replace(run("parse"), argv=(str(program.with_name("fixed")),))
+    seen = Instructions(repeat=0).collect(fixed)
+    assert calls(seen, "work") == 3014
+    assert not seen.engine.endswith(":unit")
+    assert "reports parse and does not say when it begins" in seen.warnings[0]
+
+
+def test_without_a_compiler_the_whole_program_is_counted(run, program, monkeypatch):
+    monkeypatch.setattr(valgrind, "_switch", lambda: None)
+    seen = Instructions(repeat=0).collect(replace(run("parse"), argv=(str(program),)))
+    assert not seen.engine.endswith(":unit")
+    assert "can be switched only with a C compiler" in seen.warnings[0]

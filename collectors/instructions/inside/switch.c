@@ -1,17 +1,49 @@
 /* Preloaded into programs that run under callgrind. A child that a fork makes begins at zero, as it has its parent's counts otherwise.
  *
- * Where only the runs of a unit count, callgrind is off when the program starts: perfvcs_unit_begin switches it on, and perfvcs_unit_end off,
- * with a file for that run. Processes that are made meanwhile see PERFVCS_INSIDE, the number of the run, and begin with a file that names it. */
+ * Where only the runs of a unit count (PERFVCS_UNIT), callgrind is off when the program starts. perfvcs_unit.py switches it on and off by
+ * perfvcs_unit_begin and perfvcs_unit_end, and says which run that was; perfvcs.h by perfvcs_timer_begin and perfvcs_timer_end, which say
+ * only at the end what was timed, and of which several may be open. Whatever was counted until a moment at which something begins or ends is
+ * a file with a number: "part 5", or "run 2 7 5" for the second run of the unit, which the files 5 to 7 have.
+ * Processes that are made meanwhile see PERFVCS_INSIDE, the number of the run, and begin with the file "inside 2". */
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <valgrind/callgrind.h>
 
-static void name_run(const char *kind, const char *run)
+#define MOST_OPEN 64
+#define MOST_RUNS 100 /* of the unit; what a program does more often repeats itself */
+#define MOST_FILES 2000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+    long long id;
+    int first; /* the file with which it begins */
+} timers[MOST_OPEN];
+static int timing, files, runs;
+static const char *unit;
+
+/* Appends a space and a number to a text, in fewer instructions than sprintf has, since they count. */
+static char *append(char *end, int number)
 {
-    char text[64];
-    snprintf(text, sizeof text, "perfvcs %s %.20s", kind, run);
+    char digits[16];
+    int count = 0;
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while (number /= 10);
+    *end++ = ' ';
+    while (count)
+        *end++ = digits[--count];
+    return end;
+}
+
+static void put(const char *kind, int run, int first)
+{
+    char text[80] = "perfvcs ", *end = text + 8;
+    while (*kind)
+        *end++ = *kind++;
+    *append(append(append(end, run), files), first) = 0;
     CALLGRIND_DUMP_STATS_AT(text);
+    files++;
 }
 
 void perfvcs_unit_begin(void)
@@ -22,28 +54,66 @@ void perfvcs_unit_begin(void)
 void perfvcs_unit_end(int run)
 {
     CALLGRIND_STOP_INSTRUMENTATION;
-    char number[16];
-    snprintf(number, sizeof number, "%d", run);
     if (run)
-        name_run("run", number);
+        put("run", run, files);
     else
         CALLGRIND_ZERO_STATS;
 }
 
+void perfvcs_timer_begin(long long id)
+{
+    if (!unit)
+        return;
+    pthread_mutex_lock(&lock);
+    if (timing < MOST_OPEN && files < MOST_FILES) {
+        if (timing)
+            put("part", 0, files);
+        else
+            CALLGRIND_ZERO_STATS;
+        timers[timing].id = id;
+        timers[timing++].first = files;
+        CALLGRIND_START_INSTRUMENTATION; /* stopping each time would take longer than what goes on meanwhile */
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void perfvcs_timer_end(long long id, const char *uid)
+{
+    int place;
+    if (!unit)
+        return;
+    pthread_mutex_lock(&lock);
+    for (place = timing - 1; place >= 0 && timers[place].id != id; place--)
+        ;
+    if (place >= 0) {
+        int first = timers[place].first;
+        timers[place] = timers[--timing];
+        if (!strcmp(uid, unit))
+            put("run", ++runs, first);
+        if (runs == MOST_RUNS) {
+            CALLGRIND_STOP_INSTRUMENTATION;
+            unit = NULL;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 static void fork_child(void)
 {
+    const char *inside = getenv("PERFVCS_INSIDE");
     CALLGRIND_ZERO_STATS;
-    const char *run = getenv("PERFVCS_INSIDE");
-    if (run)
-        name_run("inside", run);
+    if (inside)
+        put("inside", atoi(inside), 0);
 }
 
 __attribute__((constructor)) static void prepare(void)
 {
+    const char *inside = getenv("PERFVCS_INSIDE");
     pthread_atfork(0, 0, fork_child);
-    const char *run = getenv("PERFVCS_INSIDE");
-    if (run) {
-        name_run("inside", run);
+    if (inside) {
+        put("inside", atoi(inside), 0);
         CALLGRIND_START_INSTRUMENTATION;
+    } else {
+        unit = getenv("PERFVCS_UNIT");
     }
 }
