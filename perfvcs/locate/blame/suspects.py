@@ -13,7 +13,15 @@ from perfvcs.git.project import Project
 from perfvcs.locate.blame.pairing import Contribution, MatchedTree
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.hunks import ChangedUnit, texts
-from perfvcs.locate.sources.outline import MODULE, Definition, last_name, outline, plain, unit
+from perfvcs.locate.sources.outline import (
+    MODULE,
+    Definition,
+    is_outlined,
+    last_name,
+    outline,
+    plain,
+    unit,
+)
 from perfvcs.text.characters import source_lines
 
 MOST_SOURCES = 2000  # files of C and C++ whose functions are looked up
@@ -52,7 +60,7 @@ class Places:
         before, after = _files(project, a), _files(project, b)
         places = cls([*before, *after])
         if native:
-            sources = sorted(path for path in after if language(path) == "c")[:MOST_SOURCES]
+            sources = sorted(path for path in after if _is_native(path))[:MOST_SOURCES]
             contents = texts(project, {after[path] for path in sources})
             for path in sources:
                 text = contents[after[path]] or ""
@@ -101,7 +109,7 @@ class Places:
             path = self._path(file)
             return f"{path}:{name}" if path else None
         bare = plain(name)
-        key = self._native.get(bare) or self._native.get(bare.rpartition("::")[2])
+        key = self._native.get(bare) or self._native.get(last_name(bare))
         if (
             key is None
             and file
@@ -127,6 +135,11 @@ class Places:
             else []
         )
         return fitting[0] if len(fitting) == 1 else None
+
+
+def _is_native(path: str) -> bool:
+    """Whether the functions of a file have frames that name no file."""
+    return is_outlined(path) and language(path) != "python"
 
 
 def _files(project: Project, commit: str) -> dict[str, str]:

@@ -64,15 +64,25 @@ class Outline(msgspec.Struct, frozen=True):
 
 
 def is_outlined(path: str) -> bool:
-    """Whether the functions of a file are known with their lines: those of Python, C and C++."""
-    return language(path) in ("python", "c")
+    """Whether the functions of a file are known with their lines: those of Python, C, C++, Rust,
+    Go, JavaScript, TypeScript and shell.
+    """
+    from perfvcs.locate.sources.braced import suffix
+
+    return language(path) in ("python", "c") or bool(suffix(path))
 
 
 def outline(path: str, source: str) -> Outline | None:
     """The functions of a file; None where its language is not known or it cannot be read."""
     if not is_outlined(path) or len(source) > LARGEST_SOURCE:
         return None
-    return _python(source) if language(path) == "python" else _native(source)
+    if language(path) == "python":
+        return _python(source)
+    if language(path) == "c":
+        return _native(source)
+    from perfvcs.locate.sources.braced import outlined
+
+    return outlined(path, source)
 
 
 def unit(frame: str) -> tuple[str, str]:
@@ -144,7 +154,8 @@ def scope(name: str) -> str:
     return re.split(r"(?:\.|::)(?=[^.:]*$)", name)[0] if re.search(r"\.|::", name) else ""
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """A short name for a text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -154,7 +165,7 @@ def _python(source: str) -> Outline | None:
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
         definitions = tuple(_definitions(tree.body, ""))
-        outside = _digest("".join(ast.dump(node) for node in _outside(tree.body)))
+        outside = digest("".join(ast.dump(node) for node in _outside(tree.body)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return Outline("python", definitions, outside)
@@ -165,7 +176,7 @@ def _definitions(body: list[ast.stmt], scope: str) -> Iterator[Definition]:
         if isinstance(node, FUNCTIONS):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             yield Definition(
-                scope + node.name, first, node.end_lineno or node.lineno, _digest(_dumped(node))
+                scope + node.name, first, node.end_lineno or node.lineno, digest(_dumped(node))
             )
         elif isinstance(node, ast.ClassDef):
             yield from _definitions(node.body, f"{scope}{node.name}.")

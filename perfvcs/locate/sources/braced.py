@@ -1,0 +1,177 @@
+"""The functions of Rust, Go, JavaScript, TypeScript and shell by their heads and braces: no
+compiler has to be able to read the file.
+
+Every pattern that may run on has an end or a bound: files are other people's.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from perfvcs.locate.sources.outline import Definition, Outline, digest
+
+LONGEST_HEAD, DEEPEST_HEAD = 2_000, 20  # characters from a head to its body, and its brackets
+COMMENT_OF_C = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
+TEXT = r'"(?:\\.|[^"\\])*(?:"|\Z)'
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a language writes comments, texts, the heads of functions, and what contains these.
+
+    ``heads`` have a group ``name``, and may have ``owner``, what the function belongs to.
+    """
+
+    comments: str
+    texts: str
+    heads: str
+    containers: str = r"(?!)(?P<name>)"
+
+
+RUST = Dialect(
+    COMMENT_OF_C,
+    rf"""\bb?r(?P<hashes>\#*)".*?(?:"(?P=hashes)|\Z)|{TEXT}"""
+    r"""|'(?:\\.[^'\n]{,20}|[^\\'\n])'""",
+    r"\bfn\s+(?P<name>\w+)",
+    r"\bimpl\b(?:\s*<[^{}]{,200}?>(?=\s))?\s+(?:[^{};]{1,200}?\s+for\s+)?&?(?P<name>\w+)"
+    r"|\btrait\s+(?P<name2>\w+)",
+)
+GO = Dialect(
+    COMMENT_OF_C,
+    r"""`[^`]*(?:`|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.[^'\n]{,20}|[^\\'\n])'""",
+    r"^func\s+(?:\(\s*(?:\w+\s+)?\*?\s*(?P<owner>\w+)[^)]*\)\s*)?(?P<name>\w+)",
+)
+JAVASCRIPT = Dialect(
+    COMMENT_OF_C,
+    r"""`(?:\\.|[^`\\])*(?:`|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.|[^'\\\n])*(?:'|$)"""
+    r"""|(?<=[(,=:\[!&|?{};])[ \t]*/(?![/*])"""
+    r"""(?:\\.|\[(?:\\.|[^\]\\\n]){,100}\]|[^/\\\[\n]){1,200}/""",
+    r"\bfunction\b\s*\*?\s*(?P<name>[\w$]+)\s*(?:<[^(]{,200}>)?(?=\()"
+    r"|(?:\b(?:const|let|var)\s+|\b(?:exports|prototype|this)\.)(?P<name2>[\w$]+)(?:\s*:[^=\n]{1,200})?"
+    r"\s*=\s*(?:async\s+)?(?:function\b|(?:\([^()]{,1000}\)|[\w$]+)(?:\s*:[^=\n]{1,200})?\s*=>)"
+    r"|^[ \t]+(?:(?:static|async|get|set|public|private|protected|override)\s+)*\*?"
+    r"(?!(?:if|for|while|switch|catch|with|function|return|super)\b)(?P<name3>\#?[\w$]+)\s*"
+    r"(?:<[^(]{,200}>)?(?=\([^()]{,500}(?:\([^()]{,200}\)[^()]{,200}){,20}\)(?:\s*:[^;={\n]{1,200})?\s*\{)",
+    r"\bclass\s+(?P<name>[\w$]+)",
+)
+SHELL = Dialect(
+    r"(?<!\S)\#[^\n]*",
+    r"""<<-?\s*(?P<quote>['"]?)(?P<end>\w+)(?P=quote)[^\n]*\n.*?(?:^\s*(?P=end)$|\Z)"""
+    r"""|\$\{[^}\n]{,200}\}|\\.|'[^']*(?:'|\Z)|""" + TEXT,
+    r"^[ \t]*(?:function\s+(?P<name>[\w:.-]+)\s*(?:\(\s*\))?|(?P<name2>[\w:.-]+)\s*\(\s*\))"
+    r"(?=\s*\{)",
+)
+# what ends the way from a head to its body; an empty type of Go is none
+_MARKS = re.compile(r"\b(?:interface|struct)\s*\{\s*\}|[][(){};\n]")
+DIALECTS = {
+    "rs": RUST,
+    "go": GO,
+    **dict.fromkeys(["js", "mjs", "cjs", "jsx", "ts", "tsx", "mts", "cts"], JAVASCRIPT),
+    **dict.fromkeys(["sh", "bash"], SHELL),
+}
+
+
+def suffix(path: str) -> str:
+    """The suffix of a file that can be outlined here; empty for any other file."""
+    _, dot, found = path.rpartition("/")[2].rpartition(".")
+    return found.lower() if dot and found.lower() in DIALECTS else ""
+
+
+def outlined(path: str, source: str) -> Outline:
+    """The functions of a file; those inside a function are part of it."""
+    dialect = DIALECTS[suffix(path)]
+    kept, code = _blanked(source, dialect)
+    ends = [place for place, character in enumerate(source) if character == "\n"]
+    found = list(_functions(code, dialect))
+    definitions = tuple(
+        Definition(
+            name,
+            bisect_left(ends, start) + 1,
+            bisect_left(ends, end - 1) + 1,
+            digest(" ".join(kept[start:end].split())),
+        )
+        for name, start, end in found
+    )
+    edges = [0, *(edge for _, start, end in found for edge in (start, end)), len(source)]
+    outside = " ".join(kept[a:b] for a, b in list(pairwise(edges))[::2])
+    return Outline(suffix(path), definitions, digest(" ".join(outside.split())))
+
+
+def _blanked(source: str, dialect: Dialect) -> tuple[str, str]:
+    """A source without comments, and without what stands in texts too; both as long as it is."""
+    kept, code, last = [], [], 0
+    parts = re.compile(
+        rf"(?P<comment>{dialect.comments})|(?P<text>{dialect.texts})", re.DOTALL | re.MULTILINE
+    )
+    for match in parts.finditer(source):
+        blank = re.sub(r"[^\n]", " ", match[0])
+        between = source[last : match.start()]
+        kept += [between, blank if match["comment"] is not None else match[0]]
+        code += [between, blank]
+        last = match.end()
+    return "".join([*kept, source[last:]]), "".join([*code, source[last:]])
+
+
+def _functions(code: str, dialect: Dialect) -> Iterator[tuple[str, int, int]]:
+    """The outermost functions: name, start and end of each."""
+    closing = _closing(code)
+    containers = [
+        (match.start(), _end(code, match.end(), closing), _name(match))
+        for match in re.finditer(dialect.containers, code, re.MULTILINE)
+    ]
+    containers.reverse()
+    around: list[tuple[int, int, str]] = []  # the containers that are open, the outermost first
+    last = 0
+    for match in re.finditer(dialect.heads, code, re.MULTILINE):
+        while containers and containers[-1][0] < match.start():
+            around.append(containers.pop())
+        while around and around[-1][1] < match.start():
+            around.pop()
+        end = _end(code, match.end(), closing)
+        if match.start() < last or not end:
+            continue
+        owner = match.groupdict().get("owner") or (around[-1][2] if around else "")
+        start = match.start() + len(match[0]) - len(match[0].lstrip())
+        yield ".".join(filter(None, (owner, _name(match)))), start, end
+        last = end
+
+
+def _name(match: re.Match[str]) -> str:
+    """The name in a head, whichever form it has."""
+    return next(text for key, text in match.groupdict().items() if text and key != "owner")
+
+
+def _end(code: str, start: int, closing: Mapping[int, int]) -> int:
+    """Where the body behind a head ends: behind its braces, or with the expression of an arrow
+    function; 0 of a declaration without a body.
+    """
+    is_arrow = code.startswith("=>", start - 2)
+    depth = 0
+    for match in _MARKS.finditer(code, start, start + LONGEST_HEAD):
+        mark = match[0]
+        depth += (mark in "([") - (mark in ")]")
+        if depth > DEEPEST_HEAD:
+            return 0
+        if depth > 0:
+            continue
+        if mark == "{":
+            return closing.get(match.start(), 0)
+        if mark == ";" or (mark == "\n" and is_arrow and code[start : match.start()].strip()):
+            return match.end() if is_arrow else 0
+    return 0
+
+
+def _closing(code: str) -> dict[int, int]:
+    """By the place of each opening brace: the place behind the one that closes it."""
+    opened: list[int] = []
+    closed = {}
+    for match in re.finditer("[{}]", code):
+        if match[0] == "{":
+            opened.append(match.start())
+        elif opened:
+            closed[opened.pop()] = match.end()
+    return closed
