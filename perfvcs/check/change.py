@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import log1p
 from sys import float_info
 from typing import Annotated, Literal, NamedTuple
 
@@ -18,9 +17,6 @@ Text = Annotated[str, msgspec.Meta(max_length=1 << 20)]
 Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
-
-NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
-GONE = -1 + 1e-9  # effect of what is nothing now
 
 
 class NothingToCompare(PerfError):
@@ -261,9 +257,3 @@ def rank(change: Change) -> tuple[int, float]:
     """
     size = float("inf") if change.effect is None else abs(change.effect)
     return VERDICT_WORDS.index(change.word), -size
-
-
-def distance(moved: Change | Overall) -> float:
-    """How far it moved to either side: the logarithm of the ratio."""
-    effect = NEW if moved.effect is None else moved.effect
-    return abs(log1p(max(effect, GONE)))

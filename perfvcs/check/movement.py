@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from perfvcs.check.change import GONE, NEW, Change, distance
+from perfvcs.check.change import Change
 from perfvcs.check.text import measure
 from perfvcs.check.vocabulary import SURE, WORDS, said
 from perfvcs.profile.naming import is_whole
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Overall, Report
 
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
+NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
+GONE = -1 + 1e-9  # effect of what is nothing now
 CLOCKS = ("wall", "cpu")
 FURTHER = 2.0  # times as far, from which one change says more than another
 APART = 0.01  # of the baseline, between two intervals that disagree
@@ -150,6 +152,12 @@ def _entry(
         max(importance(change, time) for change in changes),
         _disagreement(first, clocks.get(SizedUnit.of(first), {})),
     )
+
+
+def distance(moved: Change | Overall) -> float:
+    """How far it moved to either side: the logarithm of the ratio."""
+    effect = NEW if moved.effect is None else moved.effect
+    return abs(log1p(max(effect, GONE)))
 
 
 def _beyond(change: Change, other: Change) -> bool:
