@@ -6,8 +6,9 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING
 
+from perfvcs.check.bounds import distance
 from perfvcs.check.judgedby import accepting, criteria
-from perfvcs.check.movement import CLOCKS, FURTHER, distance, entries
+from perfvcs.check.movement import CLOCKS, FURTHER, entries
 from perfvcs.check.text import NAME_WIDTH, SENTENCE_NAME, benchmark, measure
 from perfvcs.check.vocabulary import ONE_SIDED, SURE
 from perfvcs.profile.naming import is_whole

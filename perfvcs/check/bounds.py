@@ -1,8 +1,9 @@
-"""How far an open comparison may have moved: its bound in words, and what settles it."""
+"""How far a comparison moved or may have moved, its bound in words, and what that settles."""
 
 from __future__ import annotations
 
 from enum import Enum
+from math import log1p
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,10 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from perfvcs.check.case import Case
-    from perfvcs.check.change import Change
+    from perfvcs.check.change import Change, Overall
     from perfvcs.check.vocabulary import Word
 
 ComparedKey = tuple[str, str, str, str]
+NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
+GONE = -1 + 1e-9  # effect of what is nothing now
 COARSE = 0.1  # from this bound on whole percents are enough
 
 
@@ -100,3 +103,16 @@ def percent_of(bound: float) -> str:
     '2.3 %'
     """
     return within(bound).removeprefix("within ±")
+
+
+def distance(moved: Change | Overall) -> float:
+    """How far it moved to either side: the logarithm of the ratio."""
+    effect = NEW if moved.effect is None else moved.effect
+    return abs(log1p(max(effect, GONE)))
+
+
+def length(moved: Change | Overall) -> float:
+    """The length of its interval, on the scale of ``distance``; 0 where it has none."""
+    if moved.low is None or moved.high is None:
+        return 0.0
+    return log1p(max(moved.high, GONE)) - log1p(max(moved.low, GONE))

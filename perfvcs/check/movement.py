@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
+from perfvcs.check.bounds import GONE, NEW, distance, length
 from perfvcs.check.change import Change
 from perfvcs.check.text import measure
-from perfvcs.check.vocabulary import SURE, WORDS, said
+from perfvcs.check.vocabulary import SURE, said
 from perfvcs.profile.naming import is_whole
 from perfvcs.text.words import metric_rank
 
@@ -20,11 +21,10 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Overall, Report
 
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
-NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
-GONE = -1 + 1e-9  # effect of what is nothing now
 CLOCKS = ("wall", "cpu")
 FURTHER = 2.0  # times as far, from which one change says more than another
 APART = 0.01  # of the baseline, between two intervals that disagree
+LONGER = 4.0  # times as long, from which an interval says much less
 JobUnit = tuple[str, str]  # job's label, uid
 
 
@@ -154,12 +154,6 @@ def _entry(
     )
 
 
-def distance(moved: Change | Overall) -> float:
-    """How far it moved to either side: the logarithm of the ratio."""
-    effect = NEW if moved.effect is None else moved.effect
-    return abs(log1p(max(effect, GONE)))
-
-
 def _beyond(change: Change, other: Change) -> bool:
     """Whether one moved more than twice as far as the other for sure: by the near end of its
     interval.
@@ -174,14 +168,14 @@ Clocks = TypeVar("Clocks", "Change", "Overall")
 
 def cpu_leads(clocks: Mapping[str, Clocks]) -> bool:
     """Whether CPU time says more than wall time: both moved in one direction, and their intervals
-    lie apart by 1 % or more.
+    lie apart by 1 % or more, or that of wall time is several times as long.
 
     Wall time includes waiting for other programs. CPU time does not.
     """
     wall, cpu = clocks.get("wall"), clocks.get("cpu")
     if wall is None or cpu is None or wall.word != cpu.word or wall.word not in SURE:
         return False
-    return _disagree(wall, cpu)
+    return _disagree(wall, cpu) or _is_vague(wall, cpu)
 
 
 def _disagree(wall: Change | Overall, cpu: Change | Overall) -> bool:
@@ -190,14 +184,22 @@ def _disagree(wall: Change | Overall, cpu: Change | Overall) -> bool:
     return wall.low > cpu.high + APART or cpu.low > wall.high + APART
 
 
+def _is_vague(wall: Change | Overall, cpu: Change | Overall) -> bool:
+    """Whether wall time is known much less well; a CPU time without any spread is that of a coarse
+    clock.
+    """
+    return length(wall) > max(LONGER * length(cpu), APART) and length(cpu) > 0
+
+
 def _disagreement(first: Change, clocks: Mapping[str, Change]) -> str:
     """What the other clock says, where the two disagree."""
     wall, cpu = clocks.get("wall"), clocks.get("cpu")
-    if wall is None or cpu is None or not _disagree(wall, cpu):
+    if wall is None or cpu is None:
         return ""
-    if first is cpu and WORDS[wall.word].moved:
-        return f"wall time {measure(wall)} differs, since it includes waiting"
-    if first is wall and cpu.settled and cpu.word != wall.word:
+    if first is cpu and cpu_leads(clocks):
+        verb = "differs" if _disagree(wall, cpu) else "varies more"
+        return f"wall time {measure(wall)} {verb}, since it includes waiting"
+    if first is wall and _disagree(wall, cpu) and cpu.settled and cpu.word != wall.word:
         return f"CPU time {measure(cpu)} did not follow: it waits longer"
     return ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.movement import distance
+from perfvcs.check.bounds import distance
 from perfvcs.check.vocabulary import said
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import counted

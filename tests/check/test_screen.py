@@ -218,6 +218,12 @@ def test_where_the_clocks_disagree_cpu_time_leads_and_the_line_says_why() -> Non
     assert "CPU time +907 % [+890, +930], 84.10 -> 86.70 s" in said
     close = structs.replace(cpu, effect=38.0, low=30.0, high=46.0)
     assert sentence(report(wall, close)).startswith("sort became slower: wall time +3,901 %")
+    vague = structs.replace(wall, effect=2.25, low=0.563, high=5.76)
+    exact = structs.replace(cpu, effect=0.926, low=0.88, high=0.97)
+    assert sentence(report(vague, exact)) == (
+        "sort became slower: CPU time +92.6 % [+88.0, +97.0]; wall time +225 % [+56.3, +576]"
+        " varies more, since it includes waiting"
+    )
 
 
 def test_a_whole_that_moved_stands_once() -> None:
