@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from math import ceil
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 from msgspec.structs import asdict
@@ -33,6 +34,9 @@ from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import listed
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Report
 
 NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their names
 # versions of one session; more would stretch a block until its pairs see different weather
@@ -248,8 +252,21 @@ def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bo
     return all((cell.label, cell.collector_name, cell.cmd) in present for cell in cells)
 
 
+class FirstLook(NamedTuple):
+    """An interim analysis after so many ``pairs``, before the usual ones, whose report may be
+    ``enough``.
+    """
+
+    pairs: int
+    enough: Callable[[Report], bool]
+
+
 def settle(
-    rig: Rig, pair: tuple[State, State], request: Request, asked: CheckRequest
+    rig: Rig,
+    pair: tuple[State, State],
+    request: Request,
+    asked: CheckRequest,
+    first: FirstLook | None = None,
 ) -> tuple[CampaignOutcome, str]:
     """Measures two revisions interleaved until every comparison is decided, with an interim
     analysis after each of 5 to 30 pairs.
@@ -257,7 +274,8 @@ def settle(
     The same revision twice is an A/A measurement. If the request has a number of executions, so
     many pairs are measured and analysed once; if it has a budget, open comparisons are measured as
     long as it lasts, first where it settles most. ``asked`` says when a comparison is decided; the
-    method is always ``auto``. Returns what was stored, and the session.
+    method is always ``auto``. A ``first`` analysis comes before the others. Returns what was
+    stored, and the session.
     """
     from perfvcs.check.stopping import interim
     from perfvcs.statistics.multiplicity import schedule
@@ -269,6 +287,8 @@ def settle(
     ).rules
     outcome = CampaignOutcome(scheduler=request.scheduler)
     looks = schedule() if request.executions is None else (request.executions,)
+    if first is not None and first.pairs < looks[0]:
+        looks = (first.pairs, *looks)
     commits = [state.commit for state in pair if state.dirty is None]
     budget = None if request.budget is None else Budget(request.budget)
     with (
@@ -289,20 +309,21 @@ def settle(
             def is_decided(number: int) -> bool:
                 """Whether no comparison of a job is open, by what it gave so far."""
                 sides, pairs = session.so_far(number), session.count(number)
-                return sides is None or (
-                    pairs < looks[-1]
-                    and interim(
-                        sides[0],
-                        sides[1],
-                        pairs=pairs,
-                        most=looks[-1],
-                        delta=asked.delta,
-                        within=asked.within,
-                        rules=rules,
-                        history=history,
-                    ).pairs
-                    is None
+                if sides is None or pairs >= looks[-1]:
+                    return sides is None
+                look = interim(
+                    sides[0],
+                    sides[1],
+                    pairs=pairs,
+                    most=looks[-1],
+                    delta=asked.delta,
+                    within=asked.within,
+                    rules=rules,
+                    history=history,
                 )
+                if first is not None and pairs <= first.pairs and first.enough(look.report):
+                    return True
+                return look.pairs is None
 
             most = dict.fromkeys(range(len(cells)), looks[-1])
             session.begin(most)

@@ -5,15 +5,17 @@ terminal of 80 columns, or as JSON.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf, isfinite
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from perfvcs.check.bounds import within
 from perfvcs.check.text import benchmark
 from perfvcs.locate.bisect.bisection import describe_target
 from perfvcs.locate.bisect.evidence import Effect, own, part, unexplained
 from perfvcs.locate.bisect.evidence import effect as effect_of
 from perfvcs.text.characters import COLUMNS, shorten
-from perfvcs.text.quantity import change, difference, duration, percent
+from perfvcs.text.quantity import change, difference, duration, percent, quantity
 from perfvcs.text.quantity import step as levels
 from perfvcs.text.words import counted, listed, metric_name
 
@@ -185,45 +187,73 @@ def _culprit(bisection: Bisection, details: dict[str, Commit], number: int) -> I
 
 def _undecided(bisection: Bisection) -> str:
     """Why nothing is named."""
-    ends = f"{bisection.span.good[:10]} and {bisection.span.bad[:10]}"
-    why, improvement = bisection.why, bisection.improvement
     if bisection.outcome is None:
-        opposite = [
-            change
-            for change in bisection.judged
-            if change.word == ("degradation" if improvement else "improvement")
-        ]
-        if opposite:
-            size, cure = (
-                percent(opposite[0].effect or 0.0),
-                "" if improvement else ": --improvement finds the commit",
-            )
-            word = "better" if improvement else "worse"
-            return (
-                f"nothing became {word} between {ends}, but {_series(opposite[0])} changed by"
-                f" {size}{cure}"
-            )
+        return _unfollowed(bisection)
+    why, improvement = bisection.why, bisection.improvement
     if why == "range":
         return f"no more commits can be measured{_untried(bisection)}; it is one of these"
-    effect = (
-        bisection.outcome
-        and bisection.outcome.evidence.pairs
-        and effect_of(bisection.outcome.evidence.pairs, bisection)
-    )
+    pairs = bisection.outcome.evidence.pairs
+    effect = effect_of(pairs, bisection) if pairs else None
     size = f": {effect_text(bisection, effect)}" if effect else ""
+    good, bad = bisection.span.good[:10], bisection.span.bad[:10]
+    opposite = "worse" if improvement else "better"
+    cure = "" if improvement else ": --improvement finds the commit"
     sentences = {
-        "equal": f"{ends} do not differ{size}: there is nothing to look for",
-        "unproved": f"it is not shown that {ends} differ{size}: there may be nothing to look for",
+        "equal": f"{_less(bisection, effect)}: there is no commit to look for",
+        "unproved": f"no difference is shown: {_less(bisection, effect)}",
         "worn out": "more measuring does not settle it; what is known so far",
         "budget": "the budget is used up; what is known so far (the same command goes on)",
-        "reversed": f"{bisection.span.bad[:10]} is better than {bisection.span.good[:10]}{size}:"
-        " --improvement finds the commit",
+        "reversed": f"{bad} is {opposite} than {good}{size}{cure}",
     }
-    if improvement:
-        sentences["reversed"] = (
-            f"{bisection.span.bad[:10]} is worse than {bisection.span.good[:10]}{size}"
-        )
     return sentences[why]
+
+
+def _unfollowed(bisection: Bisection) -> str:
+    """Why nothing is searched for, by the verdicts on the ends."""
+    ends = f"{bisection.span.good[:10]} and {bisection.span.bad[:10]}"
+    improvement = bisection.improvement
+    opposite = [
+        change
+        for change in bisection.judged
+        if change.word == ("degradation" if improvement else "improvement")
+    ]
+    if opposite:
+        size = percent(opposite[0].effect or 0.0)
+        cure = "" if improvement else ": --improvement finds the commit"
+        word = "better" if improvement else "worse"
+        return (
+            f"nothing became {word} between {ends}, but {_series(opposite[0])} changed by"
+            f" {size}{cure}"
+        )
+    bounded = [(change.bound, change) for change in bisection.judged if change.bound is not None]
+    if not bounded or len(bounded) < len(bisection.judged):
+        return f"no benchmark is known to differ between {ends}"
+    most, change = max(bounded, key=lambda pair: pair[0])
+    if len(bounded) == 1:
+        return f"{_series(change)}: {ends} differ by less than {_at_most(most)}"
+    return (
+        f"{counted(len(bounded), 'comparison')} of {ends}, and none differs by more than"
+        f" {_at_most(most)}; the one that may is {_series(change)}"
+    )
+
+
+def _at_most(bound: float) -> str:
+    """A bound in percent, rounded up."""
+    return within(bound).removeprefix("within ±")
+
+
+def _less(bisection: Bisection, effect: Effect | None) -> str:
+    """How much the ends differ at most: ``1f0e.. and 8c7f.. differ by less than 1.8 %``."""
+    assert bisection.outcome is not None and bisection.target is not None
+    ends = f"{bisection.span.good[:10]} and {bisection.span.bad[:10]}"
+    most = inf if effect is None else max(abs(effect.low), abs(effect.high))
+    if not most:
+        return f"{ends} do not differ"
+    if not isfinite(most):
+        return f"{ends} may differ by any amount"
+    logarithmic = bisection.outcome.logarithmic
+    bound = _at_most(most) if logarithmic else quantity(most, bisection.target.unit)
+    return f"{ends} differ by less than {bound}"
 
 
 def _untried(bisection: Bisection) -> str:

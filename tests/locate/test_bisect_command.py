@@ -118,10 +118,39 @@ def test_others_that_differ_are_named_with_their_units(project, perf):
     assert re.search(r"note: the ends differ elsewhere too: work: (task|other), cost \+", said)
 
 
+def units(level: float) -> str:
+    """A program of two units, one of which repeats exactly."""
+    other = '    file.write(\'{"uid": "other", "cost": %r}\\n\' % (2 * level))\n'
+    return work(level) + other
+
+
+def test_the_ends_of_several_units_are_measured_once(project, perf):
+    project.configure(f'cmd = "{sys.executable} -S work.py"')
+    commits = [
+        project.commit(f"change {number}", **{"work.py": units(level) + f"ignored = {number}\n"})
+        for number, level in enumerate(stepped(5, 2))
+    ]
+    said = perf("bisect", commits[0], "-m", "cost")
+    assert said.err.count("is there a difference?") == 1
+    assert commits[2][:10] in said.out
+
+
+def test_a_clock_that_seems_coarse_is_not_followed_where_another_unit_shows_the_same(project, perf):
+    """Readings of 2 and 2.4 s alone may be those of a clock that ticks every .4 s."""
+    project.configure(f'cmd = "{sys.executable} -S work.py"')
+    commits = [
+        project.commit(f"change {number}", **{"work.py": units(level)})
+        for number, level in enumerate(stepped(3, 2))
+    ]
+    said = json.loads(perf("bisect", commits[0], "-m", "cost", "--json").out)
+    assert said["target"]["uid"] == "task"
+
+
 def test_equal_ends_have_nothing_to_look_for(project, perf):
     commits = history(project, [1.0] * 5, noise=0.001)
     said = perf("bisect", commits[0], *ASK, code=4)
-    assert "do not differ" in said.out and "nothing to look" in " ".join(said.out.split())
+    out = " ".join(said.out.split())
+    assert re.search(r"differ by less than [0-9.]+ %: there is no commit to look for", out), out
 
 
 @pytest.mark.parametrize(

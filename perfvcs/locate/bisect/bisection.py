@@ -10,17 +10,15 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.check.method import CheckRequest
-from perfvcs.locate.bisect.saved import Measuring, SavedBisections, Target
+from perfvcs.locate.bisect.ends import judged_ends, session_of_ends
+from perfvcs.locate.bisect.saved import SavedBisections, Target
 from perfvcs.locate.bisect.span import (
-    CURE,
     TargetFilter,
     UnmeasurableEnd,
     brought,
     default_ends,
     others,
     require_fitting,
-    require_room,
     span,
     target_of,
     worst,
@@ -205,7 +203,9 @@ def _begin(
     """
     good, bad = bisection.span.good, bisection.span.bad
     begun = saved.begin(good, bad, target, afresh=asked.afresh)
-    session = None if bisection.report is None else _session(repository, bisection)
+    session = None
+    if bisection.report is not None:
+        session = session_of_ends(repository, bisection.span, target)
     if session is not None and session not in begun.sessions:
         begun.sessions.insert(0, session)
         begun.built = list(dict.fromkeys([good, bad, *begun.built]))
@@ -308,12 +308,11 @@ def _chosen(
     if bisection.report:
         chosen = worst(_fitting(bisection.report, wanted, labels), improvement=improvement)
     if chosen is None or not chosen.paired or asked.afresh:
+        # which of several to follow takes as many pairs as a verdict, one alone a few
         few = bool(wanted.benchmarks.metric) and len(cells) == 1 and not asked.brought
         fitting = _judged(rig, bisection, asked, request, labels, few=few)
-        if few and len(fitting) > 1:  # which of them to follow takes as many pairs as a verdict
-            fitting = _judged(rig, bisection, asked, request, labels, few=False)
-            few = False
-        chosen = fitting[0] if few and fitting else worst(fitting, improvement=improvement)
+        alone = few and len(fitting) == 1
+        chosen = fitting[0] if alone else worst(fitting, improvement=improvement)
     if chosen is None:
         return None
     assert bisection.report is not None
@@ -324,50 +323,18 @@ def _chosen(
 def _judged(
     rig: Rig, bisection: Bisection, asked: Asked, request: Request, labels: set[str], *, few: bool
 ) -> list[Change]:
-    """The verdicts on the ends that fit what is wanted, measured for that."""
-    bisection.report = _settled(rig, bisection.span, asked, request, few=few)
+    """The verdicts on the ends that fit what is wanted, measured for that; a ``few`` pairs do where
+    only one fits.
+    """
+
+    def is_alone(report: Report) -> bool:
+        return len(_fitting(report, asked.wanted, labels)) == 1
+
+    enough = is_alone if few else None
+    bisection.report = judged_ends(rig, bisection.span, request, asked.delta, enough)
     require_fitting(bisection.report.comparisons, asked.wanted)
     bisection.judged = _fitting(bisection.report, asked.wanted, labels)
     return bisection.judged
-
-
-def _settled(rig: Rig, between: Span, asked: Asked, request: Request, *, few: bool) -> Report:
-    """The verdict on the ends, measured in turns for that; a ``few`` pairs do where what to follow
-    is known.
-    """
-    from perfvcs.locate.bisect.decision import FIRST_PAIRS
-    from perfvcs.measure.campaign import settle
-
-    repository, ends = rig.repository, (State(between.good), State(between.bad))
-    rig.progress.say(
-        f"measuring {between.good[:10]} and {between.bad[:10]} in turns: is there a difference?"
-    )
-    request = replace(request, executions=FIRST_PAIRS) if few else request
-    wanted = CheckRequest(delta=asked.delta)
-    outcome, session = settle(rig, ends, request, wanted)
-    try:
-        return repository.compare(*ends, wanted, session=session)
-    except NothingToCompare:
-        if not outcome.failures:
-            raise
-        require_room(repository.home, [failure.reason for failure in outcome.failures])
-        names = " and ".join(dict.fromkeys(failure.version for failure in outcome.failures))
-        raise UnmeasurableEnd(f"{names} cannot be measured (see above): {CURE}") from None
-
-
-def _session(repository: Repository, bisection: Bisection) -> Measuring | None:
-    """The newest session that measured the two ends alone, in turns: its pairs count."""
-    assert bisection.target is not None
-    ends = [bisection.span.good, bisection.span.bad]
-    for measured in reversed(repository.index.measured(ends)):
-        header = measured.header
-        alike = (header.job.label, header.job.collector) == (
-            bisection.target.job,
-            bisection.target.collector,
-        )
-        if alike and header.design.versions == ends and header.dirty is None:
-            return Measuring(header.collected.session, "pair")
-    return None
 
 
 def _within(rig: Rig, bisection: Bisection, asked: Asked, request: Request) -> Bisection | None:

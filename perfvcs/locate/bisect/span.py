@@ -198,14 +198,20 @@ def _step(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, 
 
 
 def worst(changes: Iterable[Change], *, improvement: bool = False) -> Change | None:
-    """The largest known change for the worse (or better); changes measured in turns come before
-    others.
+    """The change for the worse (or better) that is the largest for certain; changes measured in
+    turns come before others.
     """
     word = "improvement" if improvement else "degradation"
     candidates = [change for change in changes if change.word == word and change.effect is not None]
-    return max(
-        candidates, key=lambda change: (change.paired, abs(change.effect or 0.0)), default=None
-    )
+    return max(candidates, key=lambda change: (change.paired, *_sizes(change)), default=None)
+
+
+def _sizes(change: Change) -> tuple[float, float]:
+    """The least that a change is by its interval, and what it is estimated to be."""
+    effect, low, high = abs(change.effect or 0.0), change.low, change.high
+    if low is None or high is None:
+        return effect, effect
+    return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), effect
 
 
 def target_of(

@@ -1,0 +1,63 @@
+"""The two ends of a bisection, measured in turns and compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from perfvcs.check.change import NothingToCompare
+from perfvcs.check.method import CheckRequest
+from perfvcs.locate.bisect.saved import Measuring
+from perfvcs.locate.bisect.span import CURE, UnmeasurableEnd, require_room
+from perfvcs.repository.state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from perfvcs.check.change import Report
+    from perfvcs.locate.bisect.saved import Target
+    from perfvcs.locate.bisect.span import Span
+    from perfvcs.measure.request import Request
+    from perfvcs.measure.rig import Rig
+    from perfvcs.repository import Repository
+
+
+def judged_ends(
+    rig: Rig,
+    between: Span,
+    request: Request,
+    delta: float | None,
+    enough: Callable[[Report], bool] | None,
+) -> Report:
+    """The verdict on the ends, measured in turns for that; raises UnmeasurableEnd.
+
+    The first few pairs do where ``enough`` says so of what they show.
+    """
+    from perfvcs.locate.bisect.decision import FIRST_PAIRS
+    from perfvcs.measure.campaign import FirstLook, settle
+
+    repository, ends = rig.repository, (State(between.good), State(between.bad))
+    rig.progress.say(
+        f"measuring {between.good[:10]} and {between.bad[:10]} in turns: is there a difference?"
+    )
+    wanted = CheckRequest(delta=delta)
+    first = None if enough is None else FirstLook(FIRST_PAIRS, enough)
+    outcome, session = settle(rig, ends, request, wanted, first)
+    try:
+        return repository.compare(*ends, wanted, session=session)
+    except NothingToCompare:
+        if not outcome.failures:
+            raise
+        require_room(repository.home, [failure.reason for failure in outcome.failures])
+        names = " and ".join(dict.fromkeys(failure.version for failure in outcome.failures))
+        raise UnmeasurableEnd(f"{names} cannot be measured (see above): {CURE}") from None
+
+
+def session_of_ends(repository: Repository, between: Span, target: Target) -> Measuring | None:
+    """The newest session that measured the two ends alone, in turns: its pairs count."""
+    ends = [between.good, between.bad]
+    for measured in reversed(repository.index.measured(ends)):
+        header = measured.header
+        alike = (header.job.label, header.job.collector) == (target.job, target.collector)
+        if alike and header.design.versions == ends and header.dirty is None:
+            return Measuring(header.collected.session, "pair")
+    return None
