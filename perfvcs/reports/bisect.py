@@ -30,6 +30,7 @@ MOST_SUSPECTS = 10  # suspects
 REASONS = 3  # of each
 MOST_OTHERS = 4  # other benchmarks that differ
 MOST_LISTED = 12  # commits of a range, and of those that were skipped
+BOUNDS = 2  # comparisons whose bound is printed
 INDENT = 4
 LARGEST_REST = 0.2  # of the difference: more that is not explained is noted
 
@@ -226,15 +227,20 @@ def _unfollowed(bisection: Bisection) -> str:
             f" {size}{cure}"
         )
     bounded = [(change.bound, change) for change in bisection.judged if change.bound is not None]
-    if not bounded or len(bounded) < len(bisection.judged):
-        return f"no benchmark is known to differ between {ends}"
-    most, change = max(bounded, key=lambda pair: pair[0])
-    if len(bounded) == 1:
-        return f"{_series(change)}: {ends} differ by less than {_at_most(most)}"
-    return (
-        f"{counted(len(bounded), 'comparison')} of {ends}, and none differs by more than"
-        f" {_at_most(most)}; the one that may is {_series(change)}"
-    )
+    bounded.sort(key=lambda pair: pair[0])
+    parts = [
+        f"by less than {_at_most(bound)} in {_series(change)}" for bound, change in bounded[:BOUNDS]
+    ]
+    parts += [
+        f"nothing is known of {_series(change)}{f': {change.reason}' if change.reason else ''}"
+        for change in bisection.judged
+        if change.bound is None
+    ][:BOUNDS]
+    if not parts:
+        return f"nothing that can be compared was measured on {ends}"
+    more = len(bisection.judged) - len(parts)
+    rest = f"; {counted(more, 'other comparison')} showed none either" if more else ""
+    return f"no difference is shown: {ends} differ {'; '.join(parts)}{rest}"
 
 
 def _at_most(bound: float) -> str:

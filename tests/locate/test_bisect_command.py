@@ -153,6 +153,30 @@ def test_equal_ends_have_nothing_to_look_for(project, perf):
     assert re.search(r"differ by less than [0-9.]+ %: there is no commit to look for", out), out
 
 
+def test_where_no_verdict_names_a_target_the_bounds_are_printed(project, perf):
+    project.configure(f'cmd = "{sys.executable} -S work.py"')
+    commits = [
+        project.commit(f"change {number}", **{"work.py": units(1.0) + f"ignored = {number}\n"})
+        for number in range(3)
+    ]
+    out = " ".join(perf("bisect", commits[0], "-m", "cost", code=4).out.split())
+    ends = f"{commits[0][:10]} and {commits[2][:10]}"
+    assert re.search(
+        rf"no difference is shown: {ends} differ by less than [0-9.]+ % in work: task, cost;"
+        " nothing is known of work: other, cost: all readings are equal",
+        out,
+    ), out
+
+
+def test_begun_afresh_it_does_not_learn_from_a_check_of_the_same_ends(project, perf):
+    commits = history(project, stepped(5, 3))
+    perf("check", "--measure", commits[0], "HEAD", code=3)
+    perf("bisect", commits[0], *ASK, "--fresh")
+    (kept,) = json.loads((project.root / ".perf" / "bisections.json").read_text())
+    assert kept["ignored"] and kept["sessions"]
+    assert kept["sessions"][0]["session"] != kept["ignored"][0]
+
+
 @pytest.mark.parametrize(
     ("good", "bad", "words"),
     [

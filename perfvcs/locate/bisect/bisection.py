@@ -10,7 +10,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.locate.bisect.ends import judged_ends, session_of_ends
+from perfvcs.locate.bisect.ends import earlier_sessions, judged_ends, session_of_ends
 from perfvcs.locate.bisect.saved import SavedBisections, Target
 from perfvcs.locate.bisect.span import (
     TargetFilter,
@@ -203,6 +203,8 @@ def _begin(
     """
     good, bad = bisection.span.good, bisection.span.bad
     begun = saved.begin(good, bad, target, afresh=asked.afresh)
+    if asked.afresh:
+        begun.ignored += earlier_sessions(repository, bisection.span)
     session = None
     if bisection.report is not None:
         session = session_of_ends(repository, bisection.span, target)

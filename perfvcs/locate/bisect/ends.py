@@ -61,3 +61,14 @@ def session_of_ends(repository: Repository, between: Span, target: Target) -> Me
         if alike and header.design.versions == ends and header.dirty is None:
             return Measuring(header.collected.session, "pair")
     return None
+
+
+def earlier_sessions(repository: Repository, between: Span) -> list[str]:
+    """All sessions that measured both ends."""
+    ends = {between.good, between.bad}
+    sessions = [
+        measured.header.collected.session
+        for measured in repository.index.measured(list(ends))
+        if ends <= set(measured.header.design.versions)
+    ]
+    return list(dict.fromkeys(sessions))

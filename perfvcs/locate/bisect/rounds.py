@@ -6,28 +6,27 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from perfvcs.locate.bisect.decision import Decision, NextStep, StoppingRules, decide, together
-from perfvcs.locate.bisect.guide import TIME_METRICS, Counting, counting, pays
-from perfvcs.locate.bisect.kept import KeptSites, SessionSites
+from perfvcs.locate.bisect.instructioncounts import InstructionCounts
+from perfvcs.locate.bisect.kept import KeptSites
 from perfvcs.locate.bisect.posterior import Prior
 from perfvcs.locate.bisect.saved import Measuring
+from perfvcs.locate.bisect.searched import Searched
 from perfvcs.locate.bisect.seen import Seen, SeenBlock
-from perfvcs.locate.bisect.span import CURE, UnmeasurableEnd, require_room
+from perfvcs.locate.bisect.span import UnmeasurableEnd
 from perfvcs.locate.bisect.suspicion import stored_levels
 from perfvcs.measure.campaign import kept
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.outcome import CampaignOutcome
-from perfvcs.measure.request import Request
-from perfvcs.measure.rig import versions as versions_of
 from perfvcs.measure.session import Session
 from perfvcs.profile.summary import Measured
-from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,9 +43,6 @@ if TYPE_CHECKING:
 
 # seconds for which quick benchmarks may go on where many noisy executions show little
 PROVING = 300.0
-FEWEST_GUIDED = 8  # commits: of fewer, blocks are quicker
-# commits that are counted beyond those that halving takes: the ends, and two neighbours
-COUNTED_MORE = 4
 
 
 @dataclass
@@ -114,8 +110,8 @@ class Search:
         self.seen = Seen(span, begun, exact=self.cell.exact)
         self.levels: dict[int, float] | None = None
         self.kept = KeptSites()
-        self.guide: Guide | None = None
-        self._guided = False
+        self.on = Searched(rig, self.cell, span, begun, saved, self.seen, self.kept, seed)
+        self.counts = InstructionCounts(self.on, self._weights)
 
     def run(self, budget: float | None = None) -> Outcome:
         """Measures until the decision says that the search ended, or for ``budget`` seconds."""
@@ -123,14 +119,13 @@ class Search:
         deadline = None if budget is None else begin + budget
         self.seen.recall(self.repository.index)
         self.begun.ended = ""
-        if self.begun.counted:  # asked again, a search that ended says the same
-            self.guide = self._counting().guide()
+        self.counts.recall()
         try:
             with self.kept.stack:
                 decision = self._informed()
                 while not _is_over(deadline):
-                    if self._takes_counts(decision):
-                        self._count()
+                    if self.counts.pay(decision, partial(self._remaining, decision)):
+                        self.counts.take()
                     elif decision.step.what == "ended":
                         break
                     else:
@@ -152,7 +147,7 @@ class Search:
             sum(self.seen.counts().values()),
             self.seen.values(),
             self.seen.sides(),
-            self.guide,
+            self.counts.guide,
         )
 
     def _informed(self) -> Decision:
@@ -188,7 +183,7 @@ class Search:
             )
         touched = None if self.suspects is None else [suspect.touches for suspect in self.suspects]
         levels = self.levels or {} if self.seen.is_logarithmic() else {}
-        return Prior(self.span.last, touched, levels, self.guide).weights(effect)
+        return Prior(self.span.last, touched, levels, self.counts.guide).weights(effect)
 
     def _announce(self, decision: Decision) -> None:
         """Say what comes next."""
@@ -211,7 +206,7 @@ class Search:
 
         if decision.belief is None:
             return ""
-        builds, blocks = remaining(decision, self.seen.evidence())
+        builds, blocks = self._remaining(decision)
         per = (
             self.begun.seconds / len(self.seen.blocks)
             if self.seen.blocks and self.begun.seconds
@@ -223,80 +218,8 @@ class Search:
             f" {counted(builds, 'build')} to come{left})"
         )
 
-    def _takes_counts(self, decision: Decision) -> bool:
-        """Whether counts of instructions are to guide the search from here on, or to say where else
-        to look if times show nothing.
-        """
-        unproved = decision.step.why == "unproved"
-        if (
-            self._guided
-            or not (decision.step.what == "block" or unproved)
-            or self.span.last < FEWEST_GUIDED
-            or self.begun.target.metric not in TIME_METRICS
-        ):
-            return False
-        builds, ahead = (
-            (self.span.last.bit_length(), 0)
-            if unproved
-            else remaining(decision, self.seen.evidence())
-        )
-        seconds = self.seen.mean([value for block in self.seen.blocks for value in block.values])
-        # what is ahead is a guess: at the latest it pays where as much was measured without
-        return bool(self.begun.counted) or pays(
-            seconds, builds + COUNTED_MORE, max(ahead, len(self.seen.blocks))
-        )
-
-    def _count(self) -> None:
-        """Count the instructions of commits until these say where to look."""
-        self._guided = True
-        cell = counting(self.cell, self.begun.target)
-        if cell is None:
-            return
-        self.progress.say("counting instructions, which repeat exactly, to see where to look")
-        begin, before = time.monotonic(), self.begun.seconds
-
-        def count(numbers: Sequence[int]) -> dict[int, float]:
-            counts = self._counted(cell, numbers)
-            self.begun.counted |= {
-                self.span.commits[number]: value for number, value in counts.items()
-            }
-            self.begun.seconds = before + time.monotonic() - begin
-            self.saved.write()
-            return counts
-
-        self.guide = self._counting(count).run()
-
-    def _counting(
-        self, count: Callable[[Sequence[int]], dict[int, float]] = lambda _: {}
-    ) -> Counting:
-        """The search by counts from those that were taken."""
-        counts = {
-            self.seen.numbers[commit]: value
-            for commit, value in self.begun.counted.items()
-            if commit in self.seen.numbers
-        }
-        sign = -1 if self.begun.target.improvement else 1
-        return Counting(self.span.last, counts, self.seen.skipped, self._weights, sign, count)
-
-    def _counted(self, cell: Cell, numbers: Sequence[int]) -> dict[int, float]:
-        """The instructions of one execution of each of some commits, of those that run."""
-        from perfvcs.locate.blame.laboratory import Quiet, level
-
-        states = [State(self.span.commits[number]) for number in numbers]
-        versions = versions_of(self.repository, states, Request(committed=True))
-        sites = SessionSites(self.rig.sites([self.cell, cell], versions), self.kept)
-        with Session(sites, Quiet(self.progress), Identity.new(self.seed)) as session:
-            self.begun.built += [
-                state.commit for state in states if state.commit not in self.begun.built
-            ]
-            session.begin({0: 1})
-            session.warm_up({0: 1})  # without counting: Python compiles what it imports
-            session.begin({1: 1})
-            session.run({1: 1})
-            by_commit = {profile.commit: level(profile) for profile in session.profiles()}
-        self._skip(session, numbers, ends=False)
-        levels = {number: by_commit.get(self.span.commits[number], []) for number in numbers}
-        return {number: values[0] for number, values in levels.items() if values and values[0] > 0}
+    def _remaining(self, decision: Decision) -> tuple[int, int]:
+        return remaining(decision, self.seen.evidence())
 
     def _measure(self, decision: Decision, deadline: float | None) -> None:
         """Opens sessions and runs blocks in them as long as the next commits to measure are theirs:
@@ -340,9 +263,7 @@ class Search:
         closed.
         """
         numbers = self.seen.commits(step.what, step.commit)
-        states = [State(self.span.commits[number]) for number in numbers]
-        versions = versions_of(self.repository, states, Request(committed=True))
-        sites = SessionSites(self.rig.sites([self.cell], versions), self.kept)
+        sites = self.on.sites(numbers, [self.cell])
         identity = Identity.new(self.seed)
         outcome = CampaignOutcome()
         begun_session = Measuring(
@@ -358,9 +279,7 @@ class Search:
             Session(sites, self.progress, identity, executor=self.rig.executor)
         )
         lane_stack.enter_context(kept(self.repository, session, outcome))
-        self.begun.built += [
-            state.commit for state in states if state.commit not in self.begun.built
-        ]
+        self.on.note_built(numbers)
         session.begin({0: blocks})
         session.warm_up({0: blocks})
         return Lane(step, numbers, session, lane_stack)
@@ -378,7 +297,7 @@ class Search:
             profiles = lane.session.so_far(0)
             if profiles is None:
                 lane.blocks = []
-                self._skip(lane.session, lane.numbers, ends=True)
+                self.on.skip(lane.session, lane.numbers, ends=True)
                 continue
             measured = [Measured.of(profile) for side in profiles for profile in side]
             lane.blocks = self.seen.read(measured, lane.step.what, lane.step.commit)
@@ -387,29 +306,6 @@ class Search:
                     f"{self.begun.target.job} reports no usable {self.begun.target.metric}: name"
                     " another --metric"
                 )
-
-    def _skip(self, session: Session, numbers: Sequence[int], *, ends: bool) -> None:
-        """Takes out the commits that failed; raises UnmeasurableEnd for one of the ``ends``,
-        FullDisk.
-        """
-        collectors = ("", self.cell.collector_name)  # a collector that only guides may fail
-        reasons = {
-            failure.version: failure.reason
-            for failure in session.failures
-            if failure.collector in collectors
-        }
-        require_room(self.repository.home, reasons.values())
-        for number, version in zip(numbers, session.versions, strict=True):
-            if version.name not in reasons:
-                continue
-            if 0 < number < self.span.last:
-                self.begun.skipped[version.commit] = reasons[version.name]
-            elif ends:
-                end = "GOOD" if number == 0 else "BAD"
-                raise UnmeasurableEnd(
-                    f"{end} {version.name} cannot be measured (see above): {CURE}"
-                )
-        self.saved.write()
 
 
 def remaining(decision: Decision, evidence: Evidence) -> tuple[int, int]:
