@@ -236,10 +236,11 @@ class Store(StoreContents):
 
     def last_whole(self) -> WholeState | None:
         """The newest state that lacks nothing; None if there is none."""
+        from perfvcs.store.corruption import corruption
         from perfvcs.store.restoration import last_whole
 
         try:
-            return last_whole(self._git, STORE_FORMAT)
+            return last_whole(self._git, STORE_FORMAT, corruption(self.path, self._git).lost)
         except GitFailed:  # git does not take it for a repository
             return None
 

@@ -5,8 +5,9 @@ still have.
 from __future__ import annotations
 
 import contextlib
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,6 +17,7 @@ from perfvcs.git.stream import STORE_BRANCH, Import, blob_id
 from perfvcs.profile import decode
 from perfvcs.profile.validity import MAX_PROFILE, Malformed
 from perfvcs.store import locks, removal
+from perfvcs.store.corruption import corruption, listed, set_aside
 from perfvcs.store.locks import Unwritable
 from perfvcs.store.removal import PROFILE_PATH, Damaged, path_of, united, verified
 from perfvcs.system import disk
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
     from perfvcs.store import Store
 
 
+# what git says of objects that are corrupt, and then called lost
+ABOUT_CORRUPTION = re.compile(
+    r"inflate: |unable to (unpack|parse)|corrupt|missing (blob|tree|commit)|checksum mismatch"
+    r"|CRC mismatch|(cannot|failed to) (unpack|read)|broken link|^ +to |hash mismatch|garbage at"
+)
+ID_CHARACTERS, MOST_NAMED = 10, 5  # of objects that are named
 DOCUMENTS_PER_READ = 5000  # documents that are read through one git process
 KEPT_AS = "DAMAGED_HEAD"  # of the damaged state; like ORIG_HEAD no branch, which git could not pack
 MADE_AS = "refs/restored/tip"
@@ -49,11 +57,14 @@ def problems(store: Store, git: Bare) -> list[Problem]:
         tip = store.tip()
     except Damaged as error:
         return [Problem("", str(error))]
+    lost = corruption(store.path, git).lost
     faults = [
         Problem("", f"git fsck: {line}")
         for line in _of_objects(store, git, tip).splitlines()
-        if line.strip()
+        if line.strip() and not (lost and ABOUT_CORRUPTION.search(line))
     ]
+    if lost:
+        faults.append(Problem("", f"corrupt and lost: {_named(lost)}"))
     entries = store.entries()
     try:
         while batch := list(islice(entries, DOCUMENTS_PER_READ)):
@@ -67,9 +78,32 @@ def problems(store: Store, git: Bare) -> list[Problem]:
         faults += [
             Problem(place, reason) for place, reason in store.removals() if isinstance(reason, str)
         ]
-    except Damaged as error:
-        faults.append(Problem("", str(error)))
+    except Damaged:
+        faults += [
+            Problem(folder, "its profiles cannot be listed: a folder of the store is lost")
+            for folder in _unlisted(git, tip)
+        ]
     return faults
+
+
+def _named(lost: frozenset[str]) -> str:
+    """Objects by the beginnings of their ids."""
+    names = ", ".join(name[:ID_CHARACTERS] for name in sorted(lost)[:MOST_NAMED])
+    more = f" and {len(lost) - MOST_NAMED:,} more" if len(lost) > MOST_NAMED else ""
+    what = "object" if len(lost) == 1 else "objects"
+    return f"the {what} {names}{more}"
+
+
+def _unlisted(git: Bare, tree: str, above: str = "") -> Iterator[str]:
+    """The folders of a tree whose entries cannot be read; the tree itself is ``all``."""
+    try:
+        entries = git.run("ls-tree", "-d", "--name-only", "-z", tree).decode().split("\0")
+    except GitFailed:
+        yield above or "all"
+        return
+    for name in filter(None, entries):
+        folder = f"{above}/{name}" if above else name
+        yield from _unlisted(git, f"{tree}{'/' if above else ':'}{name}", folder)
 
 
 def _of_objects(store: Store, git: Bare, tip: str) -> str:
@@ -116,43 +150,42 @@ class _StoreCommit(NamedTuple):
     when: int
 
 
-def last_whole(git: Bare, mark: bytes) -> WholeState | None:
+def last_whole(git: Bare, mark: bytes, lost: frozenset[str] = frozenset()) -> WholeState | None:
     """The present state of a store if it is whole, else the newest one that is; ``mark`` is the
-    content of its file `format`.
+    content of its file `format`, and ``lost`` are objects that are corrupt.
     """
-    commits = _commits(git)
+    commits = _commits(git, lost)
     tip = _tip(git)
-    if tip in commits and (objects := _whole(git, mark, tip)):
+    if tip in commits and (objects := _whole(git, mark, tip, lost)):
         return WholeState(tip, commits[tip].when, objects)
     ends = commits.keys() - {commit.parent for commit in commits.values()}
     newest = sorted(ends, key=lambda end: commits[end].when, reverse=True)[:MOST_ENDS]
-    states = [state for end in newest if (state := _newest_whole(git, mark, commits, end))]
+    states = [state for end in newest if (state := _newest_whole(git, mark, commits, end, lost))]
     return max(states, key=lambda state: (state.when, len(state.objects)), default=None)
 
 
-def _commits(git: Bare) -> dict[str, _StoreCommit]:
+def _commits(git: Bare, lost: frozenset[str]) -> dict[str, _StoreCommit]:
     """All commits that can be read, with their first parents, whether or not something refers to
     them.
     """
-    listed = git.run(
-        "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)"
-    ).decode()
-    ids = [line.partition(" ")[2] for line in listed.splitlines() if line.startswith("commit ")]
+    ids = [name for kind, name in listed(git, lost) if kind == "commit"]
     asked = "".join(f"{commit}\n" for commit in ids).encode()
-    if not ids:
-        return {}
-    shown = git.run(
-        "log", "--no-walk=unsorted", "--stdin", "--format=%H %ct %P", data=asked
-    ).decode()
-    commits = {}
-    for line in shown.splitlines():
-        commit, when, *parents = line.split()
-        commits[commit] = _StoreCommit(parents[0] if parents else "", int(when))
+    contents = git.run("cat-file", "--batch", data=asked)  # `git log` would read the branch, too
+    commits, start = {}, 0
+    for commit in ids:
+        begin = contents.index(b"\n", start) + 1
+        header = contents[start:begin]
+        start = begin + int(header.split()[2]) + 1
+        headers = contents[begin:start].partition(b"\n\n")[0].decode("utf-8", "replace")
+        parents = re.findall(r"^parent (\w+)$", headers, re.MULTILINE)
+        when = re.search(r"^committer .* (\d+) [+-]\d+$", headers, re.MULTILINE)
+        parent = parents[0] if parents else ""
+        commits[commit] = _StoreCommit(parent, int(when[1]) if when else 0)
     return commits
 
 
 def _newest_whole(
-    git: Bare, mark: bytes, commits: Mapping[str, _StoreCommit], end: str
+    git: Bare, mark: bytes, commits: Mapping[str, _StoreCommit], end: str, lost: frozenset[str]
 ) -> WholeState | None:
     """The newest whole commit of a history. Finds it by halving, since the ancestors of a whole one
     are whole.
@@ -164,7 +197,7 @@ def _newest_whole(
     newest, first, beyond = None, 0, len(line)
     while first < beyond:
         middle = (first + beyond) // 2
-        objects = _whole(git, mark, line[middle])
+        objects = _whole(git, mark, line[middle], lost)
         if objects is None:
             first = middle + 1
         else:
@@ -172,15 +205,17 @@ def _newest_whole(
     return newest
 
 
-def _whole(git: Bare, mark: bytes, commit: str) -> frozenset[str] | None:
-    """The objects of a commit and its ancestors; None where one is missing, or empty, or it is not
-    a store of this format.
+def _whole(git: Bare, mark: bytes, commit: str, lost: frozenset[str]) -> frozenset[str] | None:
+    """The objects of a commit and its ancestors; None where one is missing, empty or ``lost``, or
+    it is not a store of this format.
     """
     try:
         if git.run("rev-parse", f"{commit}:format").decode().strip() != blob_id(mark):
             return None
-        listed = git.run("rev-list", "--objects", "--no-object-names", commit)
-        there = git.run("cat-file", "--batch-check=%(objectname)", data=listed)
+        names = git.run("rev-list", "--objects", "--no-object-names", commit)
+        if not lost.isdisjoint(names.decode().split()):
+            return None
+        there = git.run("cat-file", "--batch-check=%(objectname)", data=names)
     except GitFailed:
         return None
     return None if b" missing\n" in there else frozenset(there.decode().split())
@@ -191,13 +226,15 @@ def restore(store: Store, git: Bare, mark: bytes) -> Restored:
     can still be read.
 
     Keeps what it was as ``DAMAGED_HEAD``; a whole state stays as it is. A kill at any moment leaves
-    the damaged state or the new one. Raises GitFailed, Unwritable.
+    the damaged state or the new one. What is corrupt is set aside. Raises GitFailed, Unwritable.
     """
     with locks.repairing(store.path):
+        before = _paths(git, STORE_BRANCH)
+        set_aside(corruption(store.path, git), git)
         state = last_whole(git, mark)
         if state and state.commit == _tip(git):
             return Restored(state, changed=False)
-        before = _paths(git, STORE_BRANCH)
+        before |= _paths(git, STORE_BRANCH)
         profiles, removals = _readable(git, state.objects if state else frozenset())
         restored = _joined(git, store.who, mark, state, profiles, removals)
         if tip := _tip(git):
@@ -255,14 +292,7 @@ def _readable(git: Bare, apart: frozenset[str]) -> tuple[dict[str, str], dict[st
     """The blobs of profiles by their paths, and the removals by those of their profiles, that are
     not among some objects.
     """
-    listed = git.run(
-        "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectname)"
-    ).decode()
-    blobs = [
-        name
-        for kind, _, name in (line.partition(" ") for line in listed.splitlines())
-        if kind == "blob" and name not in apart
-    ]
+    blobs = [name for kind, name in listed(git) if kind == "blob" and name not in apart]
     profiles: dict[str, str] = {}
     removals: dict[str, bytes] = {}
     for blob, document in zip(blobs, git.objects(blobs, MAX_PROFILE), strict=True):

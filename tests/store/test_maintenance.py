@@ -74,7 +74,7 @@ def test_fsck_names_what_is_damaged_and_the_others_can_be_used(
     said = perf("fsck", code=12)
     assert paths()[0] in said.out
     assert "1 profile can be read" in said.out
-    assert "perf rm" in said.err
+    assert "`perf fsck --restore` goes back to its last whole state" in said.err
     assert "1 damaged" in perf("status").out
     assert "wrote" in perf("show", "--no-open").out, "what is whole is drawn"
     perf("rm", paths()[0])

@@ -39,6 +39,15 @@ def lose(store: Store, *names: str) -> None:
         (store.path / "objects" / found[:2] / found[2:]).unlink()
 
 
+def spoil(store: Store, *names: str) -> None:
+    """Overwrite objects, as a disk does that fails."""
+    for found in [git(store, "rev-parse", name) for name in names]:
+        path = store.path / "objects" / found[:2] / found[2:]
+        path.chmod(0o644)
+        path.write_bytes(b"garbage")
+
+
+@pytest.mark.parametrize("damage", [lose, spoil])
 @pytest.mark.parametrize(
     ("names", "state", "kept"),
     [
@@ -52,12 +61,12 @@ def lose(store: Store, *names: str) -> None:
         (["main~5"], "", 5),
     ],
 )
-def test_what_can_be_read_is_kept_whatever_is_missing(
-    store: Store, names: Sequence[str], state: str, kept: int
+def test_what_can_be_read_is_kept_whatever_is_missing_or_corrupt(
+    store: Store, names: Sequence[str], state: str, kept: int, damage: Callable[..., None]
 ) -> None:
     paths = store.paths()
     whole = git(store, "rev-parse", state) if state else None
-    lose(store, *names)
+    damage(store, *names)
     assert store.fsck()
     restored = Store(store.path, WHO).restore()
     assert (restored.state.commit if restored.state else None, restored.kept, restored.lost) == (
@@ -72,12 +81,33 @@ def test_what_can_be_read_is_kept_whatever_is_missing(
     assert not Store(store.path, WHO).restore().changed
 
 
-def test_a_missing_profile_is_named_and_all_others_stay(store: Store) -> None:
+@pytest.mark.parametrize("damage", [lose, spoil])
+def test_a_missing_profile_is_named_and_all_others_stay(
+    store: Store, damage: Callable[..., None]
+) -> None:
     paths = store.paths()
-    lose(store, f"main:{paths[1]}")
+    damage(store, f"main:{paths[1]}")
     restored = store.restore()
     assert restored.lost == (paths[1],)
     assert store.paths() == [path for path in paths if path != paths[1]]
+    assert store.fsck() == []
+
+
+def test_of_a_corrupt_pack_all_that_can_be_read_stays(store: Store) -> None:
+    paths, blob = store.paths(), git(store, "rev-parse", f"main:{store.paths()[2]}")
+    store.gc()
+    (pack,) = (store.path / "objects/pack").glob("*.pack")
+    shown = git(store, "show-index", given=pack.with_suffix(".idx").read_bytes())
+    offset = next(int(line.split()[0]) for line in shown.splitlines() if blob in line)
+    content = bytearray(pack.read_bytes())
+    content[offset + 4 : offset + 8] = bytes(4)
+    pack.chmod(0o644)
+    pack.write_bytes(content)
+    assert [problem.path for problem in store.fsck() if problem.path] == [paths[2]]
+    assert store.restore().lost == (paths[2],)
+    assert store.paths() == [path for path in paths if path != paths[2]]
+    assert store.fsck() == []
+    assert store.gc()
     assert store.fsck() == []
 
 
@@ -153,6 +183,43 @@ def test_the_command_names_the_last_whole_state_and_goes_back_to_it(
     )
     assert "nothing to restore" in perf("fsck", "--restore").out
     assert "3" in perf("log").out
+
+
+def test_the_command_says_what_a_corrupt_object_takes_with_it_and_how_to_go_on(
+    project: Project, perf: Callable[..., Said]
+) -> None:
+    head = project.commit()
+    store = Repository.find(create=True).store
+    for job in ("one", "two"):
+        store.add(
+            [sample_profile(commit=head, job=Job(name=job, collector="time", cmd="./x"))], job
+        )
+    path = store.paths()[1]
+    blob = git(store, "rev-parse", f"main:{path}")
+    spoil(store, blob)
+    said = perf("fsck", code=12)
+    assert said.out.splitlines() == [
+        f"corrupt and lost: the object {blob[:10]}",
+        f"{path}: the object is missing",
+        "1 profile can be read",
+    ]
+    assert "`perf fsck --restore` goes back to its last whole state" in said.err
+    restored = perf("fsck", "--restore")
+    assert f"{path} is lost, unless `perf pull` or a backup has it" in restored.out
+    assert perf("fsck").out == "1 profile can be read, all intact; the index is rebuilt\n"
+
+
+def test_the_command_names_the_folder_whose_profiles_cannot_be_listed(
+    project: Project, perf: Callable[..., Said]
+) -> None:
+    head = project.commit()
+    store = Repository.find(create=True).store
+    store.add([sample_profile(commit=head)], "one")
+    spoil(store, f"main:{head[:2]}")
+    said = perf("fsck", code=12)
+    assert f"{head[:2]}: its profiles cannot be listed: a folder of the store is lost\n" in said.out
+    assert "run `perf fsck`" not in said.out + said.err
+    assert perf("fsck", "--restore").out.endswith("all intact; the index is rebuilt\n")
 
 
 def test_a_store_without_anything_to_read_says_so(
