@@ -35,6 +35,10 @@ class Way(Protocol):
     def baseline(self) -> str:
         """The full id of the commit at which it begins."""
 
+    @property
+    def target(self) -> str:
+        """The full id of the commit at which it ends."""
+
     def gained(self, commit: str) -> bool:
         """Whether its end contains a commit that its beginning does not."""
 
@@ -68,7 +72,7 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
     who: str = ""
     when: datetime | None = None
 
-    def is_about(self, change: Acceptable) -> bool:
+    def is_about(self, change: Acceptable | Change) -> bool:
         """Whether it accepts this benchmark and metric."""
         return (self.benchmark, self.uid, self.size, self.metric) == (
             change.job,
@@ -201,9 +205,26 @@ def accept(
             for acceptance in candidates
             if change.word in ACCEPTABLE and acceptance.is_about(change) and acceptance.covers(way)
         ]
-        update = _judged(change, covering, way, today) if covering else {}
+        if covering:
+            update = _judged(change, covering, way, today)
+        else:
+            update = _offered(change, candidates, way, today)
         ruled.append(replace(change, **update) if update else change)  # type: ignore[type-var]
     return ruled
+
+
+def _offered(
+    change: Acceptable, candidates: Sequence[Acceptance], way: Way, today: date
+) -> dict[str, object]:
+    """What becomes of a degradation that was accepted for a commit which is not in this history."""
+    from perfvcs.check.renewal import offer, renewable
+
+    if change.word != "degradation" or not candidates:
+        return {}
+    left_behind = renewable(change, candidates, way, today)
+    if left_behind is None:
+        return {}
+    return {"reason": "; ".join(filter(None, [change.reason, offer(left_behind)]))}
 
 
 def ruling(move: Move, acceptances: Sequence[Acceptance], way: Way) -> Ruling:

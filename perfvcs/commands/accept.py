@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     metavar="DATE",
     help="First day (YYYY-MM-DD) on which the acceptance no longer holds.",
 )
+@click.option(
+    "--renew",
+    "renewing",
+    is_flag=True,
+    help="Renew what was accepted for a commit that a squash or a rebase has replaced.",
+)
 @click.option("--list", "listing", is_flag=True, help="List the acceptances.")
 @click.option(
     "--remove",
@@ -48,6 +54,7 @@ def command(
     until: datetime | None,
     *,
     blamed: bool,
+    renewing: bool,
     listing: bool,
     removed: tuple[str, ...],
     as_json: bool,
@@ -64,9 +71,9 @@ def command(
     from perfvcs.repository import Repository
     from perfvcs.text.characters import COLUMNS
 
-    asked = [bool(changes), bool(removed), listing]
+    asked = [bool(changes), bool(removed), listing, renewing]
     if sum(asked) > 1 or not (any(asked) or as_json):
-        raise click.UsageError("name what to accept, or use one of --list and --remove")
+        raise click.UsageError("name what to accept, or use one of --list, --remove and --renew")
     if changes and reason is None:
         raise click.UsageError("say why with --reason TEXT")
     if not changes and (reason is not None or until is not None or blamed):
@@ -80,16 +87,18 @@ def command(
         )
     elif removed:
         acceptances = report.take_back(repository, removed)
+    elif renewing:
+        acceptances = report.renew(repository)
     else:
         acceptances = report.accepted(repository)
     if as_json:
         echo(report.json(acceptances, date.today()))
         return
-    if not (changes or removed):
+    if not (changes or removed or renewing):
         listed = list(report.lines(acceptances, date.today()))
         echo("\n".join(listed) or "nothing is accepted")
         return
-    word = "accepted" if changes else "no longer accepted:"
+    word = "no longer accepted:" if removed else "accepted"
     for acceptance in acceptances:
         sentence = f"{word} {acceptance.id}  {report.described(acceptance)}"
         echo("\n".join(wrap(sentence, COLUMNS, subsequent_indent="    ")))

@@ -110,6 +110,32 @@ def accept(
     return list(acceptances.values())
 
 
+def renew(repository: Repository) -> list[Acceptance]:
+    """Write the acceptances that a squash or a rebase has left behind for the degradations of the
+    last report, and remove the old ones; raises UsageError where there is none.
+    """
+    from perfvcs.check.renewal import renewable
+    from perfvcs.git.ancestry import Ancestry
+
+    path = _path(repository)
+    with hold(repository.home / "accept.lock", wait=True):
+        old: dict[str, None] = {}
+        new = []
+        for candidate in (one for one in acceptable(repository) if one.committed):
+            way = Ancestry(repository.project, candidate.baseline, candidate.target)
+            if left := renewable(candidate.change, repository.acceptances, way, date.today()):
+                old[left.id] = None
+                new.append(_acceptance(repository, candidate, left.reason, left.until))
+        if not new:
+            raise UsageError(
+                "no acceptance needs to be renewed: nothing in the last report of `perf check` was"
+                " accepted for a commit outside this history"
+            )
+        register.add(path, new)
+        register.remove(path, [name for name in old if all(name != row.id for row in new)])
+    return new
+
+
 def take_back(repository: Repository, ids: Sequence[str]) -> list[Acceptance]:
     """Remove acceptances by their ids; raises UsageError."""
     with hold(repository.home / "accept.lock", wait=True):

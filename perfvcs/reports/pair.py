@@ -133,8 +133,8 @@ def selected(
 
 
 class ComparedPair(NamedTuple):
-    """Two states, and ``why`` these, in words; ``usual``: a commit and its parent, of which nothing
-    more is to be said.
+    """Two states, and ``why`` these, in words; ``usual``: HEAD and its parent, and no revision was
+    named: nothing more is to be said.
     """
 
     baseline: State
@@ -165,7 +165,7 @@ def stored(repository: Repository, revisions: Sequence[str]) -> ComparedPair:
         raise NothingToCompare(
             f"no ancestor of {target.name} has profiles: {cure}, or measure one with `perf collect`"
         )
-    return _explained(repository, baseline, target, measures=False)
+    return _explained(repository, baseline, target, revisions, measures=False)
 
 
 def measured(repository: Repository, revisions: Sequence[str], *, committed: bool) -> ComparedPair:
@@ -189,7 +189,7 @@ def measured(repository: Repository, revisions: Sequence[str], *, committed: boo
         )
         return ComparedPair(states[0], target, on_top or "")
     if target.dirty and not _is_unnoticed(repository):
-        return _explained(repository, State(target.commit), target, measures=True)
+        return _explained(repository, State(target.commit), target, revisions, measures=True)
     target = State(target.commit)
     baseline = repository.baseline(target)
     if baseline is None or not _is_straight(repository, baseline.filed, target.commit):
@@ -203,7 +203,7 @@ def measured(repository: Repository, revisions: Sequence[str], *, committed: boo
             )
             raise NothingToCompare(f"{target.name} has no ancestor to be compared with: {cure}")
         baseline = State(parent)
-    return _explained(repository, baseline, target, measures=True, committed=committed)
+    return _explained(repository, baseline, target, revisions, measures=True, committed=committed)
 
 
 def _is_on_top(repository: Repository, state: State) -> bool:
@@ -248,16 +248,21 @@ def _explained(
     repository: Repository,
     baseline: State,
     target: State,
+    revisions: Sequence[str],
     *,
     measures: bool,
     committed: bool = False,
 ) -> ComparedPair:
-    """The pair with its reason; ``measures``: the two are to be measured now."""
+    """The pair with its reason; ``measures``: the two are to be measured now. Whoever named one
+    revision is told what it is compared with, in any case.
+    """
     if target.product:
         return ComparedPair(baseline, target)
     project = repository.project
     here = target.commit == project.head and not project.bare
-    name = "HEAD" if here else target.name
+    named = "".join(revisions)
+    name = target.name if target.commit.startswith(named) else named
+    name = "HEAD" if here else name
     changed = (
         repository.changes.files() if here and not committed and repository.changes.exist() else []
     )
@@ -286,7 +291,10 @@ def _explained(
     if here and project.underway:
         sentences.append(f"in the middle of {project.underway}")
     return ComparedPair(
-        baseline, target, "; ".join(sentences), usual=sentences == [f"{name} and its parent"]
+        baseline,
+        target,
+        "; ".join(sentences),
+        usual=not revisions and sentences == [f"{name} and its parent"],
     )
 
 

@@ -194,7 +194,7 @@ def test_an_id_of_an_earlier_report_and_its_beginning_will_do(project: Project, 
 @pytest.mark.parametrize(
     ("arguments", "cure"),
     [
-        ((), "use one of --list and --remove"),
+        ((), "use one of --list, --remove and --renew"),
         (("sort", "--list"), "use one of"),
         (("sort",), "say why with --reason"),
         (("--list", "--reason", "x"), "name it"),
@@ -309,6 +309,71 @@ def test_an_acceptance_of_another_clone_is_no_trouble(project: Project, perf: Pe
     path = project.root / FILE
     path.write_text(path.read_text().replace(two, "0" * 40))
     perf("check", code=3)
+
+
+def squashed(project: Project, perf: Perf, *, after: float = 0.011) -> str:
+    """A degradation that was accepted on a branch, whose changes came to main as one commit; the
+    branch is gone. The squashed commit, measured with its parent.
+    """
+    base = project.commit("base")
+    project.git("checkout", "--quiet", "-b", "feature")
+    tip = project.commit("checks its input", work="1")
+
+    def sides(commits: list[str], centre: float, seed: int) -> None:
+        values = [noisy(0.010, seed=seed), noisy(centre, seed=seed + 1)]
+        store(*interleaved(commits, values, session=f"20261120T0930{seed:02}-{seed:06}"))
+
+    sides([base, tip], 0.011, 1)
+    accept_all(perf, "main", "feature")
+    file = (project.root / FILE).read_text()
+    project.git("checkout", "--quiet", "main")
+    project.commit("checks its input (#7)", work="1", **{FILE: file})
+    project.git("branch", "--quiet", "-D", "feature")
+    merged = project.git("rev-parse", "HEAD")
+    sides([base, merged], after, 3)
+    return merged
+
+
+def test_what_a_squash_left_behind_is_offered_for_renewal_and_renewed(
+    project: Project, perf: Perf
+) -> None:
+    merged = squashed(project, perf)
+    old = {
+        entry: row["target"]
+        for entry, row in tomllib.loads((project.root / FILE).read_text()).items()
+    }
+    out = " ".join(perf("check", code=3).out.split())
+    assert (
+        out.count(
+            "for a commit that is not in this history (the parser checks its input): perf accept --renew"
+        )
+        >= 1
+    )
+    said = perf("accept", "--renew").out
+    assert said.count("accepted ") == 2 and "commit perf-accepted.toml" in said
+    new = tomllib.loads((project.root / FILE).read_text())
+    assert len(new) == 2 and not old.keys() & new.keys()
+    assert {row["target"] for row in new.values()} == {merged}
+    assert {row["reason"] for row in new.values()} == {"the parser checks its input"}
+    perf("check")
+    assert "no acceptance needs to be renewed" in perf("accept", "--renew", code=2).err
+
+
+def test_a_larger_degradation_than_the_one_left_behind_is_not_offered(
+    project: Project, perf: Perf
+) -> None:
+    squashed(project, perf, after=0.013)
+    assert "--renew" not in perf("check", code=3).out
+    assert "no acceptance needs to be renewed" in perf("accept", "--renew", code=2).err
+
+
+def test_nothing_is_renewed_without_a_report_or_beside_another_wish(
+    project: Project, perf: Perf
+) -> None:
+    project.commit()
+    perf("init")
+    assert "no acceptance needs to be renewed" in perf("accept", "--renew", code=2).err
+    assert "--list, --remove and --renew" in perf("accept", "--renew", "--list", code=2).err
 
 
 def test_a_metric_without_a_ratio_is_accepted_by_its_shift(project: Project, perf: Perf) -> None:

@@ -371,6 +371,27 @@ def test_what_is_stored_decides_without_measuring(project: Project, perf: Perf) 
     assert first_line(perf("check", code=None)).startswith(f"{one} -> {head}: ")
 
 
+@pytest.mark.slow
+def test_one_revision_that_is_named_is_said_to_be_compared_with_its_parent(
+    project: Project, perf: Perf
+) -> None:
+    two(project)
+    project.commit("third")
+    before, one, head = project.git("rev-list", "--reverse", "HEAD").split()[-3:]
+    perf("collect", "-q", "-n", "2", before, one, head)
+    told = {
+        "HEAD~1": f"{before[:10]} -> {one[:10]} (HEAD~1 and its parent): ",
+        one: f"{before[:10]} -> {one[:10]} ({one[:10]} and its parent): ",
+        "HEAD": f"{one[:10]} -> {head[:10]} (HEAD and its parent): ",
+    }
+    for name, words in told.items():
+        assert first_line(perf("check", name, code=None)).startswith(words)
+        assert (
+            words.split("(")[1][:-3]
+            == json.loads(perf("check", name, "--json", code=None).out)["pair"]
+        )
+
+
 def rows() -> list[list[str]]:
     """The rows of the table of working trees in the documents, cell by cell."""
     page = (ROOT / "docs" / "verdict.md").read_text()
