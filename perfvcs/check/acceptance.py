@@ -131,6 +131,7 @@ class Acceptable(Protocol):
     delta: float | None
     gate: bool
     reason: str
+    accepted: str | None
 
     @property
     def shift(self) -> float | None:
@@ -205,26 +206,9 @@ def accept(
             for acceptance in candidates
             if change.word in ACCEPTABLE and acceptance.is_about(change) and acceptance.covers(way)
         ]
-        if covering:
-            update = _judged(change, covering, way, today)
-        else:
-            update = _offered(change, candidates, way, today)
+        update = _judged(change, covering, way, today) if covering else {}
         ruled.append(replace(change, **update) if update else change)  # type: ignore[type-var]
     return ruled
-
-
-def _offered(
-    change: Acceptable, candidates: Sequence[Acceptance], way: Way, today: date
-) -> dict[str, object]:
-    """What becomes of a degradation that was accepted for a commit which is not in this history."""
-    from perfvcs.check.renewal import offer, renewable
-
-    if change.word != "degradation" or not candidates:
-        return {}
-    left_behind = renewable(change, candidates, way, today)
-    if left_behind is None:
-        return {}
-    return {"reason": "; ".join(filter(None, [change.reason, offer(left_behind)]))}
 
 
 def ruling(move: Move, acceptances: Sequence[Acceptance], way: Way) -> Ruling:

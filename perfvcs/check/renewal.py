@@ -4,11 +4,13 @@ history, under another commit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import TYPE_CHECKING
 
-from perfvcs.check.acceptance import DEFAULT_DELTA, Acceptable, Acceptance, Way
+from msgspec.structs import replace
+
+from perfvcs.check.acceptance import DEFAULT_DELTA, Acceptable, Acceptance, Kind, Way
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
@@ -33,8 +35,23 @@ def renewable(
     return min(left_behind, key=lambda acceptance: _distance(change, acceptance), default=None)
 
 
-def offer(acceptance: Acceptance) -> str:
-    """What a report says of a degradation whose acceptance can be renewed."""
+def offered(
+    changes: Sequence[Kind], acceptances: Sequence[Acceptance], way: Way, today: date
+) -> list[Kind]:
+    """The changes, those that can be accepted again with how."""
+    told = []
+    for change in changes:
+        left = None
+        if change.word == "degradation" and change.accepted is None:
+            left = renewable(change, acceptances, way, today)
+        reason = change.reason
+        if left is not None:
+            reason = "; ".join(filter(None, [reason, _offer(left)]))
+        told.append(change if left is None else replace(change, reason=reason))  # type: ignore[type-var]
+    return told
+
+
+def _offer(acceptance: Acceptance) -> str:
     return (
         f"accepted as {acceptance.id} for a commit that is not in this history"
         f" ({acceptance.reason}): perf accept --renew"

@@ -127,10 +127,7 @@ def renew(repository: Repository) -> list[Acceptance]:
                 old[left.id] = None
                 new.append(_acceptance(repository, candidate, left.reason, left.until))
         if not new:
-            raise UsageError(
-                "no acceptance needs to be renewed: nothing in the last report of `perf check` was"
-                " accepted for a commit outside this history"
-            )
+            raise UsageError("no acceptance needs to be renewed by the last report of `perf check`")
         register.add(path, new)
         register.remove(path, [name for name in old if all(name != row.id for row in new)])
     return new

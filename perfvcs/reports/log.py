@@ -16,7 +16,7 @@ import msgspec
 from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.reports.lastverdicts import last_verdicts
 from perfvcs.repository.benchmarks import has_line
-from perfvcs.text.characters import COLUMNS, columns, padded, shorten, sparkline
+from perfvcs.text.characters import COLUMNS, aligned, shorten, sparkline
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import change, quantity
 from perfvcs.text.words import ambiguous, apart, counted, metric_name, metric_rank, named, tallied
@@ -153,7 +153,10 @@ class Log(msgspec.Struct, frozen=True):
         if self.trends:
             yield ""
             drawn = self.trends[:TRENDS]
-            yield from _aligned(_named(drawn), [trend.cells for trend in drawn])
+            names = _named(drawn)
+            yield from aligned(
+                [(name, *trend.cells) for name, trend in zip(names, drawn, strict=True)], right=2
+            )
             if len(self.trends) > TRENDS:
                 yield f"and {len(self.trends) - TRENDS} more: perf show HEAD"
         if not self.commits:
@@ -177,15 +180,6 @@ class Log(msgspec.Struct, frozen=True):
             for trend in self.trends
         ]
         return json_text(LogDocument(rows, trends, self.known))
-
-
-def _aligned(names: Sequence[str], cells: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    """Rows of a name, a metric, a number and a picture, each column as wide as its widest cell."""
-    width = max(map(columns, names))
-    metrics, numbers = (max(columns(row[place]) for row in cells) for place in (0, 1))
-    for name, (metric, number, drawn) in zip(names, cells, strict=True):
-        before = " " * (numbers - columns(number))
-        yield f"{padded(name, width)}  {padded(metric, metrics)}  {before}{number}  {drawn}"
 
 
 def _named(trends: Sequence[MetricTrend]) -> list[str]:

@@ -351,10 +351,12 @@ class Repository:
         from datetime import date
 
         from perfvcs.check.acceptance import accept
+        from perfvcs.check.renewal import offered
         from perfvcs.git.ancestry import Ancestry
 
-        way = Ancestry(self.project, baseline.commit, target.commit)
-        return accept(changes, self.acceptances, way=way, today=date.today())
+        way, today = Ancestry(self.project, baseline.commit, target.commit), date.today()
+        changes = accept(changes, self.acceptances, way=way, today=today)
+        return offered(changes, self.acceptances, way, today)
 
     def history(self, target: State) -> dict[Unit, EarlierSessions]:
         """What the sessions of the nearest measured ancestors, and the target's own, say of how

@@ -20,7 +20,9 @@ from perfvcs.git.stream import Import
 from perfvcs.profile import Profile
 from perfvcs.profile.validity import MAX_PROFILE
 from perfvcs.store import layout, locks
-from perfvcs.store.contents import (
+from perfvcs.store.locks import explain, refused, says, unwritable
+from perfvcs.store.removal import PROFILE_PATH, Damaged, Newer, counted, path_of, united, whole
+from perfvcs.store.storecontents import (
     EMPTY_TREE,
     STORE_FORMAT,
     BlobChange,
@@ -28,8 +30,6 @@ from perfvcs.store.contents import (
     is_possible,
     is_reserved,
 )
-from perfvcs.store.locks import explain, refused, says, unwritable
-from perfvcs.store.removal import PROFILE_PATH, Damaged, Newer, counted, path_of, united, whole
 from perfvcs.system.lock import alone_in
 
 if TYPE_CHECKING:

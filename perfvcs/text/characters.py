@@ -243,6 +243,22 @@ def padded(name: str, width: int) -> str:
     return text + " " * (width - columns(text))
 
 
+def aligned(rows: Sequence[Sequence[str]], right: int) -> list[str]:
+    """Rows of cells as lines, each column as wide as its widest cell; that of number ``right`` is
+    aligned to the right.
+
+    >>> aligned([("sort", "9 s"), ("parse", "12 ms")], right=1)
+    ['sort     9 s', 'parse  12 ms']
+    """
+    widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [padded(cell, width) for cell, width in zip(row, widths, strict=True)]
+        cells[right] = " " * (widths[right] - columns(row[right])) + row[right]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
 def cut(line: str, width: int) -> str:
     """What fits of a line; nothing says that something is missing, so that names are ``fitted``
     before.
