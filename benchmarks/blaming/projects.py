@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perfvcs.locate.sources.outline import MODULE, language, outline, plain, unit
+from perfvcs.locate.sources.definitions import MODULE
+from perfvcs.locate.sources.outline import language, outline, plain, unit
 from perfvcs.plugins.collector import Run
 
 from ..repositories import git, repository

@@ -79,7 +79,7 @@ class Bytecode:
 
     def collect(self, run: Run) -> Observations:
         """Execute and count; raises CollectError."""
-        from perfvcs.collectors._shared.oneunit import divide
+        from perfvcs.collectors._shared.testing.oneunit import divide
 
         return divide(run, self._count)
 

@@ -13,7 +13,7 @@ import msgspec
 from perfvcs.collectors._shared.commandrun import executed, read_at_most
 from perfvcs.collectors._shared.extension import extension
 from perfvcs.collectors._shared.frames import python
-from perfvcs.collectors._shared.oneunit import UnitRun
+from perfvcs.collectors._shared.testing.oneunit import UnitRun
 from perfvcs.collectors.bytecode import inside
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Observations, Run

@@ -137,7 +137,7 @@ class Instructions:
 
     def collect(self, run: Run) -> Observations:
         """Execute until two runs agree, or ``repeat`` allows no more; raises CollectError."""
-        from perfvcs.collectors._shared.oneunit import divide
+        from perfvcs.collectors._shared.testing.oneunit import divide
 
         return divide(run, self._collect)
 
@@ -171,7 +171,7 @@ class Instructions:
         return replace(rows, engine=engine, reached=ran)
 
     def _count(self, run: Run, attempt: int) -> Counts:
-        from perfvcs.collectors._shared.oneunit import Undivided
+        from perfvcs.collectors._shared.testing.oneunit import Undivided
         from perfvcs.collectors.instructions import hardware, valgrind
 
         folder = run.scratch / f"instructions-{'unit-' if run.unit else ''}{attempt}"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfvcs.collectors._shared.oneunit import UnitRun
+from perfvcs.collectors._shared.testing.oneunit import UnitRun
 from perfvcs.collectors.instructions import callgrind
 from perfvcs.collectors.instructions.callgrind import TruncatedCounts
 from perfvcs.collectors.instructions.counts import Counts, combine

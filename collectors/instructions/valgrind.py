@@ -19,7 +19,7 @@ from typing import Literal
 
 from perfvcs.collectors._shared import symbols
 from perfvcs.collectors._shared.commandrun import launched
-from perfvcs.collectors._shared.oneunit import Undivided, UnitRun
+from perfvcs.collectors._shared.testing.oneunit import Undivided, UnitRun
 from perfvcs.collectors.instructions import inside
 from perfvcs.collectors.instructions.countfiles import CountedProgram, read
 from perfvcs.collectors.instructions.counts import Counts

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs import __version__
 from perfvcs.locate.blame.cause import AuxiliaryTrial, Blame, Lines, SuspectFunction
-from perfvcs.locate.sources.outline import MODULE
+from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.text.characters import COLUMNS
 from perfvcs.text.document import json_text
 from perfvcs.text.quantity import percent, quantity, step

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfvcs.locate.sources.outline import MODULE, Outline, is_outlined, outline
+from perfvcs.locate.sources.definitions import MODULE, Outline
+from perfvcs.locate.sources.outline import is_outlined, outline
 
 RUST = """
 //! fn not_this() {}

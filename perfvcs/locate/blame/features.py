@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from perfvcs.locate.blame.memos import DECORATORS, Memo, memos
-from perfvcs.locate.sources.outline import MODULE
+from perfvcs.locate.sources.definitions import MODULE
 
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 
 from perfvcs.locate.blame.cause import ChangeKind
 from perfvcs.locate.blame.features import Features, python
+from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.locate.sources.hunks import DifferingFile, Hunk
-from perfvcs.locate.sources.outline import MODULE
 
 COPIES = frozenset(
     {

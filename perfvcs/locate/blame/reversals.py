@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from perfvcs.locate.blame.cause import WHOLE_FILE
 from perfvcs.locate.sources import language
+from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.locate.sources.hunks import ChangedUnit, DifferingFile, Hunk, SourceDifference
-from perfvcs.locate.sources.outline import MODULE, last_name, scope
+from perfvcs.locate.sources.outline import last_name, scope
 from perfvcs.text.characters import source_lines
 
 WORD = re.compile(r"[^\W\d]\w*")

@@ -12,16 +12,9 @@ from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.git.project import Project
 from perfvcs.locate.blame.pairing import Contribution, MatchedTree
 from perfvcs.locate.sources import language
+from perfvcs.locate.sources.definitions import MODULE, Definition
 from perfvcs.locate.sources.hunks import ChangedUnit, texts
-from perfvcs.locate.sources.outline import (
-    MODULE,
-    Definition,
-    is_outlined,
-    last_name,
-    outline,
-    plain,
-    unit,
-)
+from perfvcs.locate.sources.outline import is_outlined, last_name, outline, plain, unit
 from perfvcs.text.characters import source_lines
 
 MOST_SOURCES = 2000  # files of C and C++ whose functions are looked up

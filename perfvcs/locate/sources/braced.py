@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-from perfvcs.locate.sources.outline import Definition, Outline, digest
+from perfvcs.locate.sources.definitions import Definition, Outline, digest
 
 LONGEST_HEAD, DEEPEST_HEAD = 2_000, 20  # characters from a head to its body, and its brackets
 COMMENT_OF_C = r"//[^\n]*|/\*.*?(?:\*/|\Z)"

@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from perfvcs.git.project import Project
-from perfvcs.locate.sources.outline import MODULE, Outline, is_outlined, outline
+from perfvcs.locate.sources.definitions import MODULE, Outline
+from perfvcs.locate.sources.outline import is_outlined, outline
 from perfvcs.text.characters import source_lines
 
 MOST_FILES = 400  # sources that are read on both sides; those that the benchmark reaches come first

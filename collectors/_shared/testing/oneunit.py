@@ -20,7 +20,6 @@ from perfvcs.native import python_folder
 from perfvcs.plugins.collector import DIVIDED, CollectError, Observations, Run
 
 UNIT_VARIABLE = "PERFVCS_UNIT"
-INSIDE_VARIABLE = "PERFVCS_INSIDE"
 ONCE = " (once)"  # what the collector pytest puts behind some names
 
 
