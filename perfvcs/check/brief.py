@@ -15,7 +15,7 @@ import msgspec
 from perfvcs.check.answer import effect_of, metric_of, numbers_of, sentence
 from perfvcs.check.bounds import bounds, percent_of
 from perfvcs.check.judgedby import criteria
-from perfvcs.check.movement import JobUnit, MovedBenchmark, cpu_leads, entries
+from perfvcs.check.movement import CLOCKS, JobUnit, MovedBenchmark, cpu_leads, entries
 from perfvcs.check.text import (
     NAME_WIDTH,
     SENTENCE_NAME,
@@ -213,6 +213,7 @@ def _line(
         f"{metric_of(change)}"
         f" {percent(change.effect) if change.effect is not None else measure(change)}".rstrip()
         for change in entry.others
+        if not (entry.remark and change.metric in CLOCKS)  # it has said so
     ]
     if entry.sizes:
         also.append(counted(entry.sizes, "other size"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
+from perfvcs.commands._checkoptions import CheckOptions
 from perfvcs.commands._completion import words_or_files
-from perfvcs.commands._options import Percent, against, host_options, measuring, options_as, share
+from perfvcs.commands._options import Percent, against, host_options, measuring, options_as
 from perfvcs.commands._output import Bisecting, echo
 from perfvcs.commands._wanted import benchmark_options
 from perfvcs.text.examples import examples
@@ -18,88 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.check.method import CheckRequest
-    from perfvcs.hosts.tls import Scheduler
-    from perfvcs.measure.request import Request
-    from perfvcs.profile.benchmarkfilter import FilterWords
-    from perfvcs.reports.check import Check, Form
+    from perfvcs.commands._checkoptions import Road
+    from perfvcs.reports.check import Check
+    from perfvcs.reports.files import FileCheck
     from perfvcs.reports.neighbours import Neighbours
     from perfvcs.repository import Repository
     from perfvcs.repository.arguments import Arguments
-
-MEASURING_OPTIONS = {  # that only say how to measure, by their parameters
-    "executions": "-n",
-    "seed": "--seed",
-    "wait": "--wait",
-    "scheduler": "--scheduler",
-    "tls_ca": "--tls-ca",
-    "tls_cert": "--tls-cert",
-    "tls_key": "--tls-key",
-    "insecure": "--insecure",
-}
-
-
-class CheckOptions(NamedTuple):
-    """What `perf check` was asked for."""
-
-    words: tuple[str, ...]
-    wanted: FilterWords
-    measure: bool
-    against: tuple[str, ...]
-    gate: bool
-    audit: bool
-    strict: bool
-    delta: float | None
-    within: float | None
-    method: str
-    select: bool
-    sample: int
-    bisect_codes: bool
-    executions: int | None
-    seed: int | None
-    scheduler: Scheduler
-    wait: bool
-    verbose: bool
-    quiet: bool
-    as_json: bool
-    markdown: bool
-
-    @property
-    def measures(self) -> bool:
-        """Whether two sides are measured in turns."""
-        return self.measure or bool(self.against)
-
-    @property
-    def form(self) -> Form:
-        """The form of the report."""
-        if self.as_json:
-            return "json"
-        if self.markdown:
-            return "markdown"
-        return "line" if self.quiet else "text"
-
-    @property
-    def requires_all(self) -> bool:
-        """Whether everything has to be settled."""
-        return self.strict or self.bisect_codes
-
-    def check_request(self) -> CheckRequest:
-        """What is asked of the comparison."""
-        from perfvcs.check.method import CheckRequest
-
-        return CheckRequest(self.method, share(self.delta), share(self.within))
-
-    def request(self, jobs: tuple[str, ...]) -> Request:
-        """What is asked of the measurement of some jobs; none: of all."""
-        from perfvcs.measure.request import Request
-
-        return Request(
-            jobs=jobs,
-            executions=self.executions,
-            seed=self.seed,
-            wait=self.wait,
-            against=self.against,
-            scheduler=self.scheduler.address,
-        )
 
 
 @examples(
@@ -188,97 +112,48 @@ def command(options: CheckOptions) -> None:
     Exits with 3 on a degradation that was not accepted, and with 4 if there is nothing to compare
     (with --gate: if nothing was settled).
     """
-    from perfvcs.reports.check import judge
     from perfvcs.repository import Repository
     from perfvcs.repository.arguments import read
 
     runs = options.measures or options.audit
     find = cache(lambda: Repository.find(create=runs))
     asked = read(find, options.words, options.wanted, files=True, runs=runs)
-    if asked.files:
-        _check_files(asked, options)
-        return
-    span = next((revision for revision in asked.revisions if ".." in revision), None)
-    _require_sides(options, asked.revisions, span)
-    if options.select and not options.measures:
-        raise click.UsageError(
-            "--select goes with --measure; `perf select` lists what it would leave out"
-        )
-    if options.audit:
+    road = options.road(asked)
+    if road == "audit":
         _audit(find(), asked, options)
         return
-    _require_measuring(options)
-    repository, question = find(), options.check_request()
+    judged = _of_files(asked, options) if road == "files" else _judged(road, find(), asked, options)
+    echo(judged.render(options.form, verbose=options.verbose))
+    click.get_current_context().exit(judged.status(gate=options.gate, strict=options.requires_all))
+
+
+def _of_files(asked: Arguments, options: CheckOptions) -> FileCheck:
+    """The check of two files."""
+    from perfvcs.reports.files import check
+
+    return check(asked.files, options.check_request(), asked.wanted)
+
+
+def _judged(
+    road: Road, repository: Repository, asked: Arguments, options: CheckOptions
+) -> Check | Neighbours:
+    """The check of a repository's revisions; what only one road takes is imported there."""
+    question = options.check_request()
     judged: Check | Neighbours
-    if span:
+    if road == "range":
         from perfvcs.reports.neighbours import neighbours
 
-        judged = neighbours(repository, span, question)
-    elif options.measures:
+        judged = neighbours(repository, asked.span, question)
+    elif road == "measured":
         judged = _measured(repository, asked, options)
     else:
+        from perfvcs.reports.check import judge
+
         judged = judge(repository, asked.revisions, question)
     judged = judged.of(asked.benchmarks)
     if options.gate:
         _require_trust(repository, judged.checks, question)
-    echo(judged.render(options.form, verbose=options.verbose))
-    click.get_current_context().exit(judged.status(gate=options.gate, strict=options.requires_all))
-
-
-def _require_sides(options: CheckOptions, revisions: Sequence[str], span: str | None) -> None:
-    """Refuse more sides than are compared."""
-    if len(revisions) > (2 if span is None else 1):
-        raise click.UsageError("at most a baseline and a target can be named, or one range A..B")
-    if span and options.measures:
-        raise click.UsageError(
-            f"--measure takes two revisions; measure the range with `perf collect {span}`, then"
-            " check it"
-        )
-    products = options.against
-    if products and (len(products) > 1 or len(revisions) > 1):
-        raise click.UsageError(
-            "--against compares one revision with one product; measure several with `perf collect"
-            " --against`"
-        )
-
-
-def _require_measuring(options: CheckOptions) -> None:
-    """Refuse what only says how to measure where nothing is measured."""
-    given = _given()
-    needless = next((option for name, option in MEASURING_OPTIONS.items() if name in given), None)
-    if needless and not options.measures:
-        raise click.UsageError(
-            f"{needless} goes with --measure or --audit: what is stored is compared here"
-        )
-    if not options.select and "sample" in given:
-        raise click.UsageError(
-            "--sample goes with --select: it is one in so many of what that leaves out"
-        )
-
-
-def _given() -> set[str]:
-    """The parameters that the command line has."""
-    context = click.get_current_context()
-    return {
-        name
-        for name in context.params
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    }
-
-
-def _check_files(asked: Arguments, options: CheckOptions) -> None:
-    """Compare two files; options that measure do not go with them."""
-    from perfvcs.reports.files import check
-
-    others = (options.measures, options.audit, options.select)
-    if any(others) or _given() & MEASURING_OPTIONS.keys():
-        raise click.UsageError(
-            "two files are compared without measuring: leave out --measure, --audit, -n and other"
-            " options that measure"
-        )
-    judged = check(asked.files, options.check_request(), asked.wanted)
-    echo(judged.render(options.form, verbose=options.verbose))
-    click.get_current_context().exit(judged.status(gate=options.gate, strict=options.requires_all))
+    return judged
 
 
 def _measured(repository: Repository, asked: Arguments, options: CheckOptions) -> Check:
@@ -309,13 +184,6 @@ def _audit(repository: Repository, asked: Arguments, options: CheckOptions) -> N
     """Measure one revision against itself, and print what all such measurements show."""
     from perfvcs.reports.audit import audit, measure
 
-    revisions = asked.revisions
-    if len(revisions) > 1 or any(".." in revision for revision in revisions):
-        raise click.UsageError("--audit takes one revision, which is measured against itself")
-    if options.measures or options.gate or options.markdown or options.quiet:
-        raise click.UsageError(
-            "--audit cannot be combined with --measure, --gate, --markdown or --quiet"
-        )
     question = options.check_request()
     # hosts whose audits failed are measured, too: how else could they be trusted again
     with measuring(

@@ -44,6 +44,11 @@ class Arguments:
         """The only revision, HEAD by default; raises UsageError where there are several."""
         return self.at_most(1)[0] if self.revisions else "HEAD"
 
+    @property
+    def span(self) -> str:
+        """The range A..B; empty where there is none."""
+        return next((revision for revision in self.revisions if ".." in revision), "")
+
     def at_most(self, count: int) -> tuple[str, ...]:
         """The revisions; raises UsageError where there are more."""
         if len(self.revisions) > count:
