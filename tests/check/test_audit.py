@@ -290,7 +290,8 @@ def test_a_job_that_fails_fails_the_audit(project: Project, perf: Perf) -> None:
 def test_an_audit_takes_one_revision_and_stands_alone(
     project: Project, perf: Perf, arguments: tuple[str, ...]
 ) -> None:
-    project.commit()
+    project.commit("one")
+    project.commit("two")
     assert "--audit" in perf("check", "--audit", *arguments, code=2).err
 
 

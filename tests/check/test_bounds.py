@@ -15,7 +15,7 @@ from conftest import Project, Said
 from samples import interleaved, noisy
 from scipy import stats
 
-from perfvcs.check import Change, answer, compare
+from perfvcs.check import Change, bounds, compare
 from perfvcs.check.stopping import interim
 from perfvcs.plan.design import reachable
 from perfvcs.plan.variation import Variation
@@ -27,7 +27,7 @@ Perf = Callable[..., Said]
 
 
 def test_the_examples_hold() -> None:
-    assert doctest.testmod(answer).failed == 0
+    assert doctest.testmod(bounds).failed == 0
 
 
 @pytest.mark.parametrize("back", [False, True])
@@ -39,7 +39,7 @@ def test_an_open_row_is_within_the_larger_side_of_its_interval(back: bool) -> No
         change = verdict(old, new)
         assert change.bound is not None and change.low is not None and change.high is not None
         assert change.bound == pytest.approx(max(-change.low, change.high))
-        assert change.reason == f"the interval reaches beyond ±1 %; {answer.within(change.bound)}"
+        assert change.reason == f"the interval reaches beyond ±1 %; {bounds.within(change.bound)}"
         assert judged(old, new, within=change.bound * 1.0001).word == "same"
         assert judged(old, new, within=change.bound * 0.999).word == "inconclusive"
 
@@ -78,7 +78,7 @@ def test_within_settles_what_lies_within_it_and_delta_keeps_its_meaning(
     assert "inconclusive" not in said.out
     changes = json.loads(perf("check", *measured, "--json", "--within", "5").out)["changes"]
     assert {(one["word"], one["delta"]) for one in changes} == {("same", 0.01)}
-    assert all(one["reason"] == answer.within(one["bound"]) for one in changes)
+    assert all(one["reason"] == bounds.within(one["bound"]) for one in changes)
     perf("check", *measured, "--strict", "--within", "0.5", code=4)
     again = json.loads(perf("check", *measured, "--json").out)["changes"]
     # what is remembered is the report without it
