@@ -32,14 +32,9 @@ def jobs(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str
     return _of(_jobs, begun)
 
 
-def stored_jobs(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
-    """The jobs that have profiles."""
-    return _of(
-        lambda repository: (
-            name for job in repository.index.series() for name in (job.name, job.label)
-        ),
-        begun,
-    )
+def known_jobs(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
+    """The jobs that have profiles, and those of perf.toml."""
+    return _of(_known_jobs, begun)
 
 
 def benchmarks(ctx: click.Context, parameter: click.Parameter, begun: str) -> list[str]:  # noqa: ARG001
@@ -156,6 +151,12 @@ def _jobs(repository: Repository) -> Iterable[str]:
     from perfvcs.profile.rules import RULES_FILE
 
     return (job.name for job in load(repository.project.root / RULES_FILE).job)
+
+
+def _known_jobs(repository: Repository) -> Iterable[str]:
+    from perfvcs.repository.benchmarks import benchmarks
+
+    return (name for known in benchmarks(repository) for name in (known.name, known.label))
 
 
 def _benchmarks(repository: Repository) -> Iterable[str]:

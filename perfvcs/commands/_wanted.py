@@ -17,7 +17,7 @@ BEHIND = "perfvcs.behind"  # what stood behind `--`
 JOBS = {
     "configured": ("Only this job of perf.toml; may be repeated.", complete.jobs),
     "measured": ("Measure only this job of perf.toml; may be repeated.", complete.jobs),
-    "stored": ("Only this job; may be repeated.", complete.stored_jobs),
+    "stored": ("Only this job; may be repeated.", complete.known_jobs),
 }
 JobKind = Literal["configured", "measured", "stored"]
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     metavar="[[BASELINE] TARGET | A..B | FILE FILE] [BENCHMARK]",
     shell_complete=words_or_files,
 )
-@benchmark_options("measured")
+@benchmark_options()
 @click.option(
     "--measure", is_flag=True, help="Measure undecided benchmarks, both revisions in turns."
 )

@@ -115,7 +115,12 @@ def test_others_that_differ_are_named_with_their_units(project, perf):
         for number, level in enumerate(stepped(3, 2))
     ]
     said = " ".join(perf("bisect", commits[0], "-m", "cost").out.split())
-    assert re.search(r"note: the ends differ elsewhere too: work: (task|other), cost \+", said)
+    note = re.search(r"note: the ends differ elsewhere too: (work: (task|other), cost) \+", said)
+    assert note
+    assert "name one to follow it" in said
+    found = json.loads(perf("bisect", commits[0], "HEAD", note[1], "--json").out)
+    assert (found["target"]["uid"], found["target"]["metric"]) == (note[2], "cost")
+    assert [one["commit"] for one in found["named"]] == [commits[2]]
 
 
 def units(level: float) -> str:
