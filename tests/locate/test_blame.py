@@ -377,7 +377,8 @@ def test_binary_and_generated_files_are_left_out(library, perf):
         (
             ["HEAD~1", "HEAD", "work", "more"],
             2,
-            "`more` is too much: name at most two revisions and one benchmark",
+            "`more` is not a revision here: see `git log`, `git branch -a`, `git tag`; nor is it a"
+            " benchmark; did you mean `work`?",
         ),
         (["HEAD~1"], 4, "HEAD~1 has no parent: name the revision to compare it with"),
         (["--stored"], 2, "nothing is known of "),
