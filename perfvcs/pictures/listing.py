@@ -284,8 +284,14 @@ def _samples(samples: Iterable[DrawnSample], profiles: Sequence[Profile]) -> Lis
     ]
     ordered = list(samples)
     places = {key: place for place, key in enumerate(dict.fromkeys(map(_key, ordered)))}
-    # whatever collected them
-    ordered.sort(key=lambda sample: (places[_key(sample)], metric_rank(sample.metric)))
+    # what is judged before what is only noted, whatever collected them
+    ordered.sort(
+        key=lambda sample: (
+            sample.meaning.better == "none",
+            places[_key(sample)],
+            metric_rank(sample.metric),
+        )
+    )
     several = ambiguous(
         ((_key(sample), sample.metric), sample.unit.collector) for sample in ordered
     )
@@ -308,14 +314,18 @@ def _sample(sample: DrawnSample, *, several: bool, named: bool) -> TableRow:
     collector.
     """
     centre, unit = sample.centre, sample.meaning.unit
-    ends = [None] * 3 if centre is None else [centre.value, centre.low, centre.high]
+    value, *ends = [None] * 3 if centre is None else [centre.value, centre.low, centre.high]
+    between = [_amount(end, unit) for end in ends]
+    if centre is not None and centre.low is not None and centre.too_few:
+        between = [TableCell("too few")] * 2
     metric = _metric(sample.metric, unit, sample.unit.collector if named else "")
     environment = [TableCell(shorten(sample.environment, 24))] if several else []
     executions = centre.executions if centre else 0
     cells: list[TableCell | None] = [
         *metric,
         *environment,
-        *(_amount(end, unit) for end in ends),
+        _amount(value, unit),
+        *between,
         _count(executions),
         _count(len(sample.values)),
         TableCell(growth(sample)) if sized(sample) else None,

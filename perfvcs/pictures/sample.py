@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 
 INTERVAL = 0.1  # seconds between two samples of counters, where the job does not say
+FEWEST_FOR_INTERVAL = 3  # executions
 CENTRE_CONFIDENCE = 0.99
 
 
@@ -118,6 +119,13 @@ class Centre:
     high: float | None
     executions: int
 
+    @property
+    def too_few(self) -> bool:
+        """Whether there are too few executions for an interval that says anything: of two it may
+        reach over twenty orders of magnitude.
+        """
+        return self.executions < FEWEST_FOR_INTERVAL
+
     def at(self, level: float | None) -> Centre:
         """The same at the level that a verdict states, where there is one; ends move by as much."""
         if level is None or not self.value:
@@ -130,7 +138,7 @@ class Centre:
     def text(self, unit: str) -> str:
         """The centre with its unit, and the interval in percent of it."""
         text = quantity(self.value, unit)
-        if self.low is None or self.high is None or not self.value:
+        if self.low is None or self.high is None or not self.value or self.too_few:
             return text
         low, high = ((end - self.value) / abs(self.value) for end in (self.low, self.high))
         return f"{text} {interval_text(low, high)}"

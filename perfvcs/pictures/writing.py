@@ -120,7 +120,7 @@ def separated(table: Listing) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([NAME_COLUMN, *(column.name for column in table.columns)])
     for row in table.rows:
-        writer.writerow([_unarmed(row), *map(_plain_value, row.cells)])
+        writer.writerow([_unarmed(row), *map(_plain_value, row.cells, table.columns)])
     return file.getvalue().rstrip("\n")
 
 
@@ -128,8 +128,9 @@ def _unarmed(row: TableRow) -> str:
     return disarmed(shorten(row.full, 10_000))
 
 
-def _plain_value(cell: TableCell | None) -> str:
-    if cell is None:
+def _plain_value(cell: TableCell | None, column: Column) -> str:
+    """A number in full; a column of numbers has no word in the place of one."""
+    if cell is None or (column.number and cell.value is None):
         return ""
     return disarmed(_said(cell)) if cell.value is None else f"{cell.value:.12g}"
 

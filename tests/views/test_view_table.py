@@ -24,7 +24,7 @@ from perfvcs.check.subject import Subject
 from perfvcs.pictures import export, page, writing
 from perfvcs.pictures.export import document
 from perfvcs.pictures.listing import Column, Listing, TableRow, listing
-from perfvcs.profile import Design, Job
+from perfvcs.profile import Design, Job, Metric
 from perfvcs.repository import Repository
 from perfvcs.views.table import Table as View
 
@@ -74,6 +74,34 @@ def test_one_revision_has_a_row_per_benchmark_and_metric_with_its_interval() -> 
     values = [cell.value for cell in table.rows[0].cells if cell]
     mean, low, high = (float(value) for value in values[2:5] if value is not None)
     assert low < mean < high and values[5:] == [10, 10]
+
+
+@pytest.mark.parametrize(("count", "few"), [(2, True), (3, False)])
+def test_an_interval_of_two_executions_is_called_too_few(count: int, few: bool) -> None:
+    values = [0.010, 0.012, 0.011][:count]
+    table = complete(Subject("x", [sample_profile(values)]))
+    numbers = {
+        column.title: cell for column, cell in zip(table.columns, table.rows[0].cells, strict=True)
+    }
+    said = [cell.said for cell in (numbers["low"], numbers["high"]) if cell]
+    assert (said == ["too few"] * 2) is few
+    (wall, *_) = rows(writing.separated(table))
+    assert (wall["low"] == wall["high"] == "") is few
+    assert ("too few" in writing.plain(table, 80)) is few
+
+
+def test_what_is_judged_stands_before_what_is_only_noted() -> None:
+    noted = sample_profile(
+        metrics={"steal": Metric("s", better="none")},
+        resources=replace(sample_profile().resources, metrics={"steal": [0.0, 0.1, 0.2]}),
+    )
+    other = sample_profile(job=Job(name="tidy", collector="time", cmd="./tidy"))
+    table = complete(Subject("x", [noted, sample_profile(), other]))
+    assert [row.cells[0].said for row in table.rows if row.cells[0]] == [
+        "wall time",
+        "wall time",
+        "steal",
+    ]
 
 
 def test_two_revisions_have_a_row_per_change_with_verdict_effect_and_both_values() -> None:
