@@ -84,7 +84,8 @@ def search(machine: Machine, prior: Prior) -> Decision:
                 evidence.add_step(step.commit, *machine.session(step.commit - 1, step.commit))
                 machine.confirming += 2
         elif step.what == "pair":
-            evidence.add(*machine.session(0, machine.last))
+            good, bad = machine.session(0, machine.last)
+            evidence.add(good, bad)
         else:
             good, value, bad = machine.session(0, step.commit, machine.last)
             evidence.add(good, bad, step.commit, value)
@@ -92,7 +93,7 @@ def search(machine: Machine, prior: Prior) -> Decision:
 
 def touching(machine: Machine, culprits: list[int]) -> list[bool]:
     """Which commits change functions that the benchmark runs."""
-    found = (machine.rng.random(machine.last) < TOUCHING).tolist()
+    found: list[bool] = (machine.rng.random(machine.last) < TOUCHING).tolist()
     for culprit in culprits:
         found[culprit - 1] = machine.rng.random() > MISSED
     return found

@@ -20,6 +20,7 @@ import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from itertools import product
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -28,6 +29,7 @@ from perfvcs.check import Change, compare
 from perfvcs.check.curves.contrast import Contrast, contrasts
 from perfvcs.check.curves.replication import ExecutionLines
 from perfvcs.check.methods import curves as default
+from perfvcs.check.methods.log_median import PERIOD
 from perfvcs.profile import Metric, Profile, Resources
 from perfvcs.statistics.regression.kind import KINDS, kind
 
@@ -227,7 +229,7 @@ def curve_kinds(
                 )
                 named = kind(x, before, x, after, number, number).index
                 changed, right = np.mean(named > 0), np.mean(named == KINDS.index(error))
-                sums[error] += (changed, 0.0, right, 1.0)
+                sums[error] += np.array([changed, 0.0, right, 1.0])
                 if error == "none":
                     alarms.append(changed)
             worst = max(worst, float(np.mean(alarms)))
@@ -274,7 +276,9 @@ def called(
         logs[:, number] += np.log1p(effect) * number + np.log1p(share) * second
     away, z = logs - logs.mean(axis=(1, 2), keepdims=True), np.linspace(-1, 1, SIZED)
     lines = np.stack([away.mean(axis=3), away @ z / (z @ z), away[..., 0], away[..., -1]], axis=3)
-    fields = dict.fromkeys(field.name for field in dataclasses.fields(ExecutionLines))
+    fields: dict[str, Any] = dict.fromkeys(
+        field.name for field in dataclasses.fields(ExecutionLines)
+    )
     members = []
     for (first, second), mine in zip(lines, later, strict=True):
         own = {"logarithmic": True, "builds": False, "first": first, "second": second}
@@ -289,6 +293,6 @@ def changed(one: Contrast, bar: float) -> bool:
     if not convincing or max(map(abs, one.theta)) < bar or one.order == "one":
         return False
     part = one.part(bar)
-    beyond = max(one.low[part], -one.high[part]) > np.log1p(default.PERIOD)
+    beyond = max(one.low[part], -one.high[part]) > np.log1p(PERIOD)
     known = one.order != "unknown" or one.veto <= 0.01 or beyond
     return bool(known and one.tells(bar, part))

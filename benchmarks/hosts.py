@@ -213,7 +213,7 @@ def _rounds(place: Workplace) -> int:
         place.commit(f"{rounds}")
     done = place.perf("check", "HEAD~1", "HEAD", "--measure", "-n", "3", "--json")
     changes = json.loads(done.stdout)["changes"]
-    effect = next(one["effect"] for one in changes if one["metric"] == "cpu")
+    effect: float = next(one["effect"] for one in changes if one["metric"] == "cpu")
     _hash(place, 1_000)
     place.commit("as before")
     return 1_000 + round(500 / effect)

@@ -168,7 +168,8 @@ def _searched(chance: Generator, hosts: int, commits: int, *, several: bool) -> 
             candidates = together(evidence, decision, hosts)
         for commit in candidates:
             if step.what == "pair":
-                evidence.add(*values(0, last))
+                good, bad = values(0, last)
+                evidence.add(good, bad)
             elif step.what == "confirm":
                 evidence.add_step(commit, *values(commit - 1, commit))
             else:

@@ -217,7 +217,7 @@ def orders_drawn(
                 group = np.repeat(np.arange(repetitions), count)
                 y = curve(x) * np.exp(0.03 * random.standard_normal(len(x)))
                 for one in y.reshape(repetitions, count):
-                    paused = [-1]
+                    paused = np.array([-1])
                     if share != LARGEST:
                         paused = random.choice(count, round(share * count), replace=False)
                     one[paused] *= random.choice([3.0, 20.0, 1000.0])

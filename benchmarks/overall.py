@@ -97,7 +97,8 @@ def one(
         ),
         Interval(*hartung_knapp(found, variance), float(moved.mean())),
         Interval(
-            *np.log([max(ratio.mean() - half, 1e-9), ratio.mean() + half]).tolist(),
+            float(np.log(max(ratio.mean() - half, 1e-9))),
+            float(np.log(ratio.mean() + half)),
             float(np.log(np.exp(moved).mean())),
         ),
     ]

@@ -298,10 +298,11 @@ def slow(use: Use) -> Iterator[Slow]:
                 _seconds(use, method, prefix, unit, end, LARGE),
             )
             if pair[0] > 5e-3 and pair[1] > RATIO * pair[0]:
-                pair = tuple(
+                again = (
                     min(_seconds(use, method, prefix, unit, end, size) for _ in range(2))
                     for size in (SMALL, LARGE)
                 )
+                pair = next(again), next(again)
             if pair[0] > 5e-3 and pair[1] > RATIO * pair[0]:
                 yield Slow(
                     use.place, str(use.pattern.pattern)[:80], method, prefix[:40], unit[:40], pair

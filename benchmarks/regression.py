@@ -138,8 +138,8 @@ def numbers(entry: RegressionEntry | None) -> list[float | None]:
     """What is stored of a model, in the published form."""
     if entry is None:
         return []
-    logarithm = entry.model.startswith("linearised")
-    return [*entry.coefficients, entry.log_r2 if logarithm else entry.r2]
+    r2 = entry.log_r2 if (entry.model or "").startswith("linearised") else entry.r2
+    return [*entry.coefficients, r2 or None]
 
 
 @benchmark("curves", quick={}, needs=("statsmodels",))
@@ -152,6 +152,7 @@ def regression_published() -> Iterator[Row]:
         entries = {
             one.model: one
             for one in Regression(fit="calls", undefined="drop").apply(profile).models
+            if isinstance(one, RegressionEntry)
         }
         for model in PUBLISHED:
             wanted = published(model, x, y)

@@ -51,7 +51,7 @@ def laplace(rng: np.random.Generator, n: int) -> Series:
 
 
 def gamma(rng: np.random.Generator, n: int) -> Series:
-    return (rng.gamma(3.0, 1.0, n) - 3.0) / 3.0**0.5
+    return np.asarray((rng.gamma(3.0, 1.0, n) - 3.0) / 3.0**0.5)
 
 
 def autoregressive(strength: float, shape: Noise = normal) -> Noise:

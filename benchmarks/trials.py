@@ -169,8 +169,8 @@ def _rows(factor: float, runs: list[Changes]) -> Iterator[Row]:
         for change in changes:
             unit = "inner" if change["uid"] == "inner" else "process"
             by_kind[unit, change["metric"]].append(change)
-        for kind, found in by_kind.items():
-            groups[kind].append(found)
+        for kind, changes_of_kind in by_kind.items():
+            groups[kind].append(changes_of_kind)
     words = CHANGED[:1] if factor > 1 else CHANGED
     for (unit, metric), found in sorted(groups.items()):
         if metric == "maxrss" and factor > 1:

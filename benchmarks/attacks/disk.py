@@ -12,7 +12,7 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -142,7 +142,7 @@ def _try(
 ) -> None:
     where = f"{free} bytes free"
 
-    def blame(fault: str, reasons: Sequence[str]) -> None:
+    def blame(fault: str, reasons: Iterable[str]) -> None:
         tally.blame(command.name, fault, reasons, where)
 
     words = [*command.program, *command.words(project, number)]

@@ -25,11 +25,10 @@ def timed(
         execution=list(range(EXECUTIONS)),
         metrics={"wall": walls},
     )
-    order = "interleaved" if versions else "sequential"
-    place = versions.index(commit) if versions else 0
-    design = Design(
-        executions=EXECUTIONS, order=order, version=place, versions=list(versions or (commit,))
-    )
+    design = Design(EXECUTIONS, order="sequential", versions=[commit])
+    if versions:
+        place = versions.index(commit)
+        design = Design(EXECUTIONS, order="interleaved", version=place, versions=list(versions))
     return _profile(commit, job, number, rows, design)
 
 

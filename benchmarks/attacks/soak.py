@@ -227,8 +227,8 @@ def attack(commits: int, seed: int, hang: float) -> Iterator[Row]:
         project = Project(full.folder / "soak").begin(CONFIGURATION)
         project.must("hook", "install", "post-commit")
         day = Day(project, full, seed, tally, hang)
-        for tool, found in (("faketime", day.faketime), ("unshare as root", day.unshare)):
-            if not found:
+        for tool, path in (("faketime", day.faketime), ("unshare as root", day.unshare)):
+            if not path:
                 print(f"without {tool} one kind of fault is left out", file=sys.stderr)
         with contextlib.suppress(KeyboardInterrupt):  # what was done by then is judged
             for number in range(1, commits + 1):

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from perfvcs.locate.blame.mutation import PLANTED, mutants
-from perfvcs.locate.sources.outline import language, outline
+from perfvcs.locate.sources import language
+from perfvcs.locate.sources.outline import outline
 
 TARGETS = (0.05, 0.1, 0.2, 0.5, 1.0)  # shares of all that the benchmark executes
 DECOYS = 6

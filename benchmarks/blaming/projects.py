@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from perfvcs.locate.sources import language
 from perfvcs.locate.sources.definitions import MODULE
-from perfvcs.locate.sources.outline import language, outline, plain, unit
+from perfvcs.locate.sources.outline import outline, plain, unit
 from perfvcs.plugins.collector import Run
 
 from ..repositories import git, repository

@@ -90,7 +90,7 @@ TEXTS = (
     "null",
     "{}",
 )
-VALUES = (
+VALUES: tuple[Any, ...] = (
     None,
     True,
     False,
@@ -138,7 +138,7 @@ def mutated(seeds: Sequence[bytes], random: Random) -> bytes:
 
 def _flipped(document: bytes, random: Random, _: Sequence[bytes]) -> bytes:
     found = bytearray(document)
-    for _ in range(random.choice((1, 1, 2, 8))):
+    for _time in range(random.choice((1, 1, 2, 8))):
         if found:
             found[random.randrange(len(found))] ^= random.choice(
                 (1, 0x80, 0xFF, random.randrange(1, 256))

@@ -68,7 +68,7 @@ def profile(number: int) -> Profile:
         design=Design(1, 2, 0, "interleaved", 5, number, ["a", "b"]),
         reached=Reached(["a.py:f"], {"sort": [0], "": []}),
         turns=Turns([0, 1], [number % 2, 1 - number % 2], [7, 8]),
-        models=[{"uid": "sort", "model": "linear", "coeffs": [{"name": "b0", "value": 1.5}]}],
+        models=[{"uid": "sort", "model": "linear", "coeffs": [{"name": "b0", "value": 1.5}]}],  # type: ignore[list-item]
         postprocessors=[Processed("regression", {"method": "full"})],
         origin="b" * 64,
     )

@@ -39,7 +39,7 @@ def ci_reports() -> list[bytes]:
 
     report = _report()
     first = report.changes[0]
-    ends = {
+    ends: dict[str, Any] = {
         "models": ("linear", "log"),
         "orders": ("O(n)", "O(log n)"),
         "r2": (0.9, 0.8),
@@ -79,7 +79,7 @@ def ci_reports() -> list[bytes]:
         detectable=Detectable(0.01, 0.02, 0.1),
         alarms=Alarms(300, 2, 0.01, 0.02),
     )
-    more = {
+    more: dict[str, Any] = {
         "why": ["a", "b"],
         "notes": ["c"],
         "following": ["d"],
@@ -191,7 +191,8 @@ def manifests() -> list[bytes]:
     """The manifest of a published site."""
     import msgspec
 
-    from perfvcs.site.folder import SITE_FORMAT, Manifest, ManifestEntry
+    from perfvcs.site.folder import Manifest, ManifestEntry
+    from perfvcs.site.model import SITE_FORMAT
 
     return [
         msgspec.json.encode(

@@ -166,7 +166,7 @@ def _audits(document: bytes, folder: Path) -> object:
 def _manifest(document: bytes, folder: Path) -> object:
     import os
 
-    from perfvcs.site.folder import SITE_MANIFEST
+    from perfvcs.git.changes import SITE_MANIFEST
     from perfvcs.site.folder import _manifest as read
 
     put(folder, SITE_MANIFEST, document)
