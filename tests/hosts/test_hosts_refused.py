@@ -14,7 +14,6 @@ from clusters import DaskCluster, cluster, end, in_fork, local_ssh
 from conftest import Project, Said, need
 
 import perfvcs
-from perfvcs.hosts import cluster as connection
 from perfvcs.hosts.cluster import HostsLost
 from perfvcs.hosts.started import through_ssh
 from perfvcs.hosts.tls import Unusable
@@ -22,6 +21,12 @@ from perfvcs.hosts.wire import ParcelFile, lay_out, parcel
 from perfvcs.jobs.config import HostsTable
 
 Perf = Callable[..., Said]
+
+
+def answer_within(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Schedulers and workers have so long to answer."""
+    for module in ("connection", "cluster"):
+        monkeypatch.setattr(f"perfvcs.hosts.{module}.ANSWER", seconds)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +42,7 @@ ssh = pytest.fixture(local_ssh)
 @pytest.fixture
 def job(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project with a job, and no patience."""
-    monkeypatch.setattr(connection, "ANSWER", 1.0)
+    answer_within(monkeypatch, 1.0)
     project.configure("cmd = 'true'")
     project.commit("one")
     return project
@@ -134,7 +139,7 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
         f"has no workers: start one on each host: `dask worker {empty.address} --nthreads 1"
         in refused(perf, *empty.options[1:])
     )
-    monkeypatch.setattr(connection, "ANSWER", 60.0)
+    answer_within(monkeypatch, 60.0)
     for options, reason in (
         (
             ("--nthreads", "2", "--resources", "perfvcs=1"),
@@ -164,11 +169,11 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
             perf, *empty.options[1:]
         )
         other.undo()
-        other.setattr(connection, "version", lambda _: "1.2.3")
+        other.setattr("perfvcs.hosts.cluster.version", lambda _: "1.2.3")
         other.setattr(distributed, "__version__", "1.2.3")  # of which Dask warns in ten lines
         assert "and here is 1.2.3: install the same everywhere" in refused(perf, *empty.options[1:])
     with monkeypatch.context() as other:
-        other.setattr(connection, "ANSWER", 3.0)
+        answer_within(other, 3.0)
         worker.send_signal(signal.SIGSTOP)
         assert "does not answer within 3 s: start it again" in refused(perf, *empty.options[1:])
         worker.send_signal(signal.SIGCONT)
@@ -210,12 +215,12 @@ def test_certificates(
         options[name] = ["--tls-cert", str(cert), "--tls-key", str(key)]
     ca = ["--tls-ca-file", str(tmp_path / "ours.pem"), *options["ours"], "--protocol", "tls"]
     with cluster(tmp_path / "secret", 0, *ca) as secret:
-        monkeypatch.setattr(connection, "ANSWER", 5.0)
+        answer_within(monkeypatch, 5.0)
         wrong = refused(
             perf, secret.address, "--tls-ca", str(tmp_path / "theirs.pem"), *options["theirs"]
         )
         assert "does not accept these certificates" in wrong
-        monkeypatch.setattr(connection, "ANSWER", 10.0)
+        answer_within(monkeypatch, 10.0)
         right = refused(
             perf, secret.address, "--tls-ca", str(tmp_path / "ours.pem"), *options["ours"]
         )
