@@ -98,7 +98,7 @@ def function_name(chunk: Sequence[Word], scope: str) -> str:
     2. One in capital letters is a macro's, unless it is a constructor's, or a type stands before it
        and a type in each of its parameters.
     3. A name and its type before a macro are the function's, of which the macro has the parameters.
-    4. Where only the macro knows it, it is called as it is written: ``TEST(Box, closes)``.
+    4. Where only the macro knows it, it is called by that with its names: ``TEST(Box, closes)``.
     """
     words = bare(chunk, called=True) or []
     written = ""
@@ -118,9 +118,11 @@ def function_name(chunk: Sequence[Word], scope: str) -> str:
         behind = _name_behind_type(words[:first]) if last.isupper() else ""
         if behind or not _is_macro(words[:start], first, inside, scope):
             return behind or "".join(word.text for word in words[first:start])
-        if not written and any(word.kind == "name" for word in inside):
-            arguments = ", ".join("".join(word.text for word in part) for part in _parts(inside))
-            written = f"{last}({arguments})"
+        names = [
+            part[0].text for part in _parts(inside) if len(part) == 1 and part[0].kind == "name"
+        ]
+        if names and not written:
+            written = f"{last}({', '.join(names)})"
     return "" if DATA & {word.text for word in words} else written
 
 
