@@ -350,3 +350,21 @@ def test_what_comes_behind_a_last_line_without_a_newline_can_be_taken_back(proje
     assert change.without([Hunk((20, 1), (20, 1))]) == change.new.replace(
         "return b * 2", "return b"
     )
+
+
+def test_a_hunk_of_two_functions_is_cut_between_them(project):
+    old = "def number(text):\n    return int(text)\n\n\ndef fields(line):\n    return line\n"
+    new = old.replace(
+        "    return int(text)\n",
+        "    return checked(text)\n\n\ndef checked(text):\n    return int(text) + len(text)\n",
+    )
+    project.commit("old", **{"parse.py": old})
+    project.commit("new", **{"parse.py": new})
+    git = Git.find(project.root)
+    found = difference(git, git.resolve("HEAD~1"), git.resolve("HEAD"))
+    units = {unit.name: unit.hunks for unit in found.meaning}
+    assert units == {"number": (Hunk((2, 1), (2, 3)),), "checked": (Hunk((2, 0), (5, 2)),)}
+    texts = reverted(found, {"parse.py": units["number"]})
+    assert texts["parse.py"] == new.replace(
+        "    return checked(text)\n\n\n", "    return int(text)\n"
+    )

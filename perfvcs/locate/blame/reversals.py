@@ -15,10 +15,10 @@ from perfvcs.locate.sources import language
 from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.locate.sources.hunks import ChangedUnit, DifferingFile, Hunk, SourceDifference
 from perfvcs.locate.sources.outline import last_name, scope
-from perfvcs.text.characters import source_lines
 
 WORD = re.compile(r"[^\W\d]\w*")
-ATTRIBUTE = re.compile(r"(?:\.|->)\s*([^\W\d]\w*)")
+# after an object, or by the two habits of naming the members of a class in C++
+ATTRIBUTE = re.compile(r"(?:\.|->)\s*([^\W\d]\w*)|\b(m_\w+|[a-z]\w*_)\b")
 ASSIGNED = re.compile(r"(?:\.|->)\s*([^\W\d]\w*)\s*(?:[,:][^=\n]*)?=(?!=)")
 COMMENTS = {"python": re.compile(r"#.*"), "c": re.compile(r"//.*|/\*.*?(?:\*/|$)", re.MULTILINE)}
 
@@ -170,8 +170,8 @@ class Reversals:
 def _part(change: DifferingFile, unit: ChangedUnit, hunk: Hunk) -> Part:
     comment = COMMENTS[language(change.path) or "python"]
     old, new = (
-        comment.sub("", "\n".join(source_lines(text)[first - 1 :][:count] if count else ()))
-        for text, (first, count) in zip((change.old, change.new), hunk, strict=True)
+        comment.sub("", "\n".join(side[first - 1 : first - 1 + count] if count else ()))
+        for side, (first, count) in zip(change.sides, hunk, strict=True)
     )
     mentions = set(WORD.findall(old)), set(WORD.findall(new))
     after = change.outlines[1]
@@ -186,7 +186,7 @@ def _part(change: DifferingFile, unit: ChangedUnit, hunk: Hunk) -> Part:
         hunk,
         mentions,
         (gives[0] - gives[1], gives[1] - gives[0]),
-        set(ATTRIBUTE.findall(f"{old}\n{new}")),
+        {after or alone for after, alone in ATTRIBUTE.findall(f"{old}\n{new}")},
         on_both_sides=unit.name != MODULE and not unit.is_new and not is_gone,
     )
 

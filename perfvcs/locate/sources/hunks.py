@@ -59,9 +59,9 @@ class DifferingFile:
         return outline(self.old_path, self.old), outline(self.path, self.new)
 
     @cached_property
-    def lines(self) -> list[str]:
-        """The lines of the new side."""
-        return source_lines(self.new)
+    def sides(self) -> tuple[list[str], list[str]]:
+        """The lines of both sides."""
+        return source_lines(self.old), source_lines(self.new)
 
     def function(self, hunk: Hunk) -> str:
         """The function that a hunk is in: on the new side, or on the old one where its lines were
@@ -255,52 +255,49 @@ def _hunks(printed: str) -> Iterator[Hunk]:
             yield Hunk((old, old_count), (new, new_count))
 
 
-def _parts(change: DifferingFile, hunk: Hunk) -> list[Hunk]:
-    """A hunk cut where functions begin and end, as far as both sides have them in the same
-    order.
+def _parts(change: DifferingFile, hunk: Hunk) -> Iterator[Hunk]:
+    """A hunk cut where functions begin and end, as far as both sides have them in the same order;
+    what only one side has is a hunk of its own.
     """
     before, after = change.outlines
-    if hunk.old[1] and hunk.new[1] and before and after:
-        return _paired(hunk, before, after) if change.old and change.new else [hunk]
-    if hunk.old[1] or after is None or hunk.new[1] < 2:
-        return [hunk]
-    first, count = hunk.new
-    runs: list[tuple[str, int, int]] = []
-    for line in range(first, first + count):
-        name = after.at(line)
-        if runs and (name == runs[-1][0] or not change.lines[line - 1].strip()):
-            runs[-1] = runs[-1][0], runs[-1][1], line
+    if before is None or after is None:
+        yield hunk
+        return
+    outlines = zip((before, after), change.sides, hunk, strict=True)
+    old, new = (_runs(outline, source, lines) for outline, source, lines in outlines)
+    if max(len(old), len(new)) > MOST_ALIKE:
+        yield hunk
+        return
+    at = hunk.old[0] + (not hunk.old[1]), hunk.new[0] + (not hunk.new[1])
+    order = SequenceMatcher(None, list(old.values()), list(new.values()), autojunk=False)
+    ends = list(old), list(new)
+    for word, x, i, y, j in order.get_opcodes():
+        if word == "equal" or (i - x, j - y) == (1, 1):
+            steps = list(zip(ends[0][x:i], ends[1][y:j], strict=True))
         else:
-            runs.append((name, line, line))
-    return [Hunk(hunk.old, (start, end - start + 1)) for _, start, end in runs]
+            steps = [(end, at[1]) for end in ends[0][x:i]]
+            steps += [(steps[i - x - 1][0] if i > x else at[0], end) for end in ends[1][y:j]]
+        for step in steps:
+            yield _between(at, step)
+            at = step
 
 
-def _paired(hunk: Hunk, before: Outline, after: Outline) -> list[Hunk]:
-    """A hunk cut at the functions that lie inside it on both sides; as it is where none does."""
-    sides = [
-        [
-            definition
-            for definition in outline.definitions
-            if first <= definition.first and definition.last < first + count
-        ]
-        for outline, (first, count) in ((before, hunk.old), (after, hunk.new))
-    ]
-    if not all(sides) or len(sides[0]) + len(sides[1]) == 2 or max(map(len, sides)) > MOST_ALIKE:
-        return [hunk]
-    names = [[definition.name for definition in side] for side in sides]
-    at, hunks = (hunk.old[0], hunk.new[0]), []
-    for block in SequenceMatcher(None, names[0], names[1], autojunk=False).get_matching_blocks()[
-        :-1
-    ]:
-        for number in range(block.size):
-            old, new = sides[0][block.a + number], sides[1][block.b + number]
-            hunks += [
-                _between(at, (old.first, new.first)),
-                _between((old.first, new.first), (old.last + 1, new.last + 1)),
-            ]
-            at = old.last + 1, new.last + 1
-    hunks.append(_between(at, (sum(hunk.old), sum(hunk.new))))
-    return [part for part in hunks if part.old[1] or part.new[1]]
+def _runs(outline: Outline, source: list[str], lines: tuple[int, int]) -> dict[int, str]:
+    """The functions that some lines belong to, in order, each by the line behind its part; blank
+    lines are a part of what stands before them.
+    """
+    runs: dict[int, str] = {}
+    first, count = lines
+    name, is_blank = "", True
+    for line in range(first, first + count):
+        here = outline.at(line)
+        if source[line - 1].strip() and here != name:
+            if not is_blank:
+                runs[line] = name
+            name, is_blank = here, False
+    if count:
+        runs[first + count] = name or outline.at(first)
+    return runs
 
 
 def _between(starts: tuple[int, int], ends: tuple[int, int]) -> Hunk:
