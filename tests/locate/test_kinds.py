@@ -182,6 +182,36 @@ def test_a_function_that_is_wrapped_outside_of_functions_is_cached():
     assert named(new, old, name="<module>") == ["cache added"]
 
 
+@each(
+    "path old new says",
+    [
+        ("work.py", "LIMIT = 64", "LIMIT = 2048", "LIMIT is 2048, was 64"),
+        ("work.py", "size: int = 8", "size: int = 9", "size is 9, was 8"),
+        ("work.c", "#define LIMIT 64", "#define LIMIT 2048", "LIMIT is 2048, was 64"),
+        (
+            "work.c",
+            "static const int limit = 64;",
+            "static const int limit = 8;",
+            "limit is 8, was 64",
+        ),
+        ("work.py", "work = one(2)", "work = one(3)", "other statements"),
+        ("work.py", "LIMIT = 64", "SIZE = 64", "other statements"),
+    ],
+)
+@native
+def test_a_constant_is_said_with_both_values(path, old, new, says):
+    change = DifferingFile(path, path, f"{old}\n", f"{new}\n", (Hunk((1, 1), (1, 1)),))
+    assert [kind.says for kind in kinds(change, "<module>", change.hunks)] == [says]
+
+
+def test_a_decorator_is_said():
+    assert named(PLAIN, f"@logged\n{PLAIN}") == ["functionality"]
+    change = DifferingFile(
+        "work.py", "work.py", PLAIN, f"@logged\n{PLAIN}", (Hunk((0, 0), (1, 1)),)
+    )
+    assert [kind.says for kind in kinds(change, "work", change.hunks)] == ["logged decorates it"]
+
+
 def test_what_is_no_longer_called_is_named():
     old, new = "def work(data):\n    reserve(data)\n", "def work(data):\n    pass\n"
     change = DifferingFile("work.py", "work.py", old, new, (Hunk((2, 1), (2, 1)),))

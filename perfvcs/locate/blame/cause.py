@@ -9,6 +9,7 @@ import msgspec
 
 # the share of the effect by which the auxiliary version may miss the level, whatever delta is
 ENOUGH_SHARE = 0.2
+EXACT_SHARE = 0.05  # the same of exact values, where delta is less
 SMALLEST_SHARE = 0.1  # a smaller share of the effect is not a contribution
 LEVEL = 0.95  # of the intervals
 # what is taken back besides a function where nothing less works
@@ -79,11 +80,14 @@ def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool)
 def judge(levels: VersionValues, delta: float) -> Experiment:
     """Whether the version without the change has the level of a.
 
-    ``proved``: it has, within ``delta`` and within a fifth of the effect. ``contributes``: a part
-    of the effect, or more than all of it, is gone. An interval that allows both is ``open``, unless
-    values are exact.
+    ``proved``: it has, within ``delta`` and within a fifth of the effect; of exact values a
+    twentieth of the effect is enough, as it would not be a contribution. ``contributes``: a
+    part of the effect, or more than all of it, is gone. An interval that allows both is ``open``,
+    unless values are exact.
 
     >>> judge(VersionValues([100], [112], [100.1]), 0.01).word
+    'proved'
+    >>> judge(VersionValues([100], [200], [104]), 0.01).word
     'proved'
     >>> judge(VersionValues([100], [112], [106]), 0.01).word
     'contributes'
@@ -98,7 +102,7 @@ def judge(levels: VersionValues, delta: float) -> Experiment:
         return Experiment("not proved", 0.0, 0.0, 0.0)
     shares = sorted((1 - low / whole, 1 - high / whole))
     share = 1 - rest / whole
-    near = min(delta / abs(whole), ENOUGH_SHARE) if delta else ENOUGH_SHARE
+    near = max(min(delta / abs(whole), ENOUGH_SHARE), EXACT_SHARE) if delta else ENOUGH_SHARE
     word = _exact_word(share, near) if levels.exact else _word(*shares)
     return Experiment(word, share, *shares)
 

@@ -58,6 +58,7 @@ class Features:
     caches: list[Memo] = field(default_factory=list)
     imports: dict[str, int] = field(default_factory=dict)
     slices: list[int] = field(default_factory=list)
+    decorators: dict[str, int] = field(default_factory=dict)
     exits: list[int] = field(default_factory=list)  # from inside of loops, before they end
     # parameters and variables of loops by name: whether each is a reference, and its line
     references: dict[str, tuple[bool, int]] = field(default_factory=dict)
@@ -127,6 +128,8 @@ def _walk(node: ast.AST, depth: int, features: Features, *, whole: bool) -> None
         and node.slice.lower is node.slice.upper is None
     ):
         features.slices.append(line)
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        features.decorators |= {_last(one): one.lineno for one in node.decorator_list}
     if kind := DISPLAYS.get(type(node)):
         features.containers[kind].append(line)
     once = _once(node)

@@ -73,6 +73,11 @@ ALGORITHMS = frozenset(
     }
 )
 SORTS = frozenset({"sorted", "sort", "qsort", "stable_sort", "partial_sort", "argsort"})
+# a name and a short value, in Python or C
+CONSTANT = re.compile(
+    r"\s*(?:#\s*define\s+(?=\w+\s)|(?:[\w*]+\s+)*(?=\w+\s*[:=]))"
+    r"(\w+)(?:\s*:[^=]*)?\s*=?\s*([-+.\w\"']{1,20});?\s*"
+)
 TEST = re.compile(
     r"(?:^|/)(?:tests?|testing)/|(?:^|/)test_[^/]*$|(?:^|/)\w*tests?\.\w+$|(?:^|/)conftest\.py$"
 )
@@ -89,15 +94,37 @@ def kinds(change: DifferingFile, name: str, hunks: Sequence[Hunk]) -> list[Chang
         return []
     touched = {line for hunk in hunks for line in range(hunk.lines[0], hunk.lines[1] + 1)}
     changes = list(_compared(sides[0] or Features(), sides[1] or Features(), touched))
-    return changes or [_other(sides[0] or Features(), sides[1] or Features(), touched)]
+    if changes:
+        return changes
+    for hunk in hunks:
+        if says := _constant(change, hunk):
+            return [ChangeKind("functionality", [hunk.lines[0]], says)]
+    return [_other(sides[0] or Features(), sides[1] or Features(), touched)]
+
+
+def _constant(change: DifferingFile, hunk: Hunk) -> str:
+    """What a constant is and was, where a hunk gives a name another value; else empty."""
+    if hunk.old[1] != 1 or hunk.new[1] != 1:
+        return ""
+    old, new = (
+        CONSTANT.fullmatch(side[first - 1])
+        for side, (first, _) in zip(change.sides, hunk, strict=True)
+    )
+    if old is None or new is None or old[1] != new[1]:
+        return ""
+    return f"{new[1]} is {new[2]}, was {old[2]}"
 
 
 def _other(a: Features, b: Features, touched: set[int]) -> ChangeKind:
-    """What changed where nothing more telling did: what is called, or other statements."""
+    """What changed where nothing more telling did: what is called, a decorator, or other
+    statements.
+    """
     gone, come = ([call for call in x.calls if call not in y.calls] for x, y in ((a, b), (b, a)))
     if come:
         return ChangeKind("functionality", [b.calls[come[0]][0][1]], f"calls {come[0]} in addition")
+    wrapped = [name for name in b.decorators if name not in a.decorators]
     says = f"no longer calls {gone[0]}" if gone else "other statements"
+    says = f"{wrapped[0]} decorates it" if wrapped else says
     return ChangeKind("functionality", sorted(touched)[:1], says)
 
 

@@ -100,9 +100,11 @@ def _keyed(function: ast.AST) -> Iterator[Memo]:
 
 
 def _is_computed(value: ast.expr, names: set[str]) -> bool:
-    """Whether a value is worth keeping: a call's result, not a new container."""
+    """Whether a value is worth keeping: a result, not a new container."""
     if isinstance(value, ast.Name):
         return value.id in names
+    if isinstance(value, ast.ListComp | ast.SetComp | ast.DictComp):
+        return True
     calls = (node for node in ast.walk(value) if isinstance(node, ast.Call))
     return any(call.args or _last(call.func) not in EMPTY for call in calls)
 
