@@ -172,11 +172,13 @@ class Instructions:
 
     def _count(self, run: Run, attempt: int) -> Counts:
         from perfvcs.collectors._shared.testing.oneunit import Undivided
-        from perfvcs.collectors.instructions import hardware, valgrind
+        from perfvcs.collectors.instructions import filters, hardware, valgrind
 
         folder = run.scratch / f"instructions-{'unit-' if run.unit else ''}{attempt}"
         folder.mkdir()
         tool = self._tool
+        if tool != "perf" and run.unit and filters.has_filter(run.argv[0]):
+            return filters.count(run, folder, inlined=self.inlined)
         if tool != "perf":
             switchable: ValgrindTool = "callgrind" if run.unit else tool
             return valgrind.record(run, switchable, folder, inlined=self.inlined)

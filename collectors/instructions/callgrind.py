@@ -44,6 +44,10 @@ class TruncatedCounts(MalformedCallgrind):
     """A file has no end, as its process was killed or the disk is full."""
 
 
+class NothingCounted(MalformedCallgrind):
+    """A file has no function at all."""
+
+
 @dataclass
 class _Reading:
     """The lines that have to be read one by one: the head, the images, and names where they are
@@ -148,7 +152,7 @@ def parse(content: bytes, name: str, resolve: Resolve | None = None) -> Counts:
         raise TruncatedCounts(f"{name} ends too early: was the process killed, or the disk full?")
     counts = _counts(reading, lines, name, resolve)
     if not counts.contexts:
-        raise MalformedCallgrind(
+        raise NothingCounted(
             f"{name} has counts outside of functions: the program must leave the file alone"
         )
     return counts

@@ -138,11 +138,14 @@ def unavailable() -> str | None:
     return MISSING if program is None else f"{program} does not start: reinstall valgrind"
 
 
-def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False) -> Counts:
+def record(
+    run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False, only: str = ""
+) -> Counts:
     """Execute once under a tool, whose files go into the empty ``folder``; raises CollectError, and
     Undivided where the run's unit, for which the tool has to be callgrind, cannot be counted alone.
 
-    ``inlined``: callgrind tells functions apart that the compiler put into others.
+    ``inlined``: callgrind tells functions apart that the compiler put into others. ``only``: it
+    counts while a function runs whose name fits.
     """
     program = shutil.which("valgrind")
     if program is None:
@@ -163,6 +166,8 @@ def record(run: Run, tool: ValgrindTool, folder: Path, *, inlined: bool = False)
         options += [*OF_CALLGRIND, f"--dump-instr={'yes' if inlined else 'no'}"]
     if unit is not None:
         options.append("--instr-atstart=no")
+    if only:
+        options.append(f"--toggle-collect={only}")
     started: list[int] = []
     execution = launched(
         run,

@@ -89,9 +89,10 @@ class Memory:
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
-        return _observations(
-            self._record(run, AllocationRequest(self.sites, self.depth, self.exact)), run
-        )
+        from perfvcs.collectors._shared.testing.oneunit import whole
+
+        heap = self._record(run, AllocationRequest(self.sites, self.depth, self.exact))
+        return whole(run, _observations(heap, run), "memory")
 
     def _record(self, run: Run, request: AllocationRequest) -> Heap:
         """What the engine that fits the program, or the one that was chosen, recorded."""

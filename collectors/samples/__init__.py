@@ -74,6 +74,7 @@ class Samples:
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
+        from perfvcs.collectors._shared.testing.oneunit import whole
         from perfvcs.collectors.samples.sampler import record
 
         sampler = self._sampler(python=self._is_python(run.argv[0]))
@@ -89,7 +90,7 @@ class Samples:
                 f"{name_command(run.argv)} left processes running, which perf stopped: wait for"
                 " what it starts"
             )
-        return rows
+        return whole(run, rows, "samples")
 
     def _sampler(self, *, python: bool) -> Sampler:
         if python:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from conftest import need
+from conftest import lack, need
 
 from perfvcs.collectors.bytecode import Bytecode
 from perfvcs.collectors.instructions import Instructions, valgrind
@@ -400,3 +401,50 @@ def test_without_a_compiler_the_whole_program_is_counted(run, program, monkeypat
     seen = Instructions(repeat=0).collect(replace(run("parse"), argv=(str(program),)))
     assert not seen.engine.endswith(":unit")
     assert "can be switched only with a C compiler" in seen.warnings[0]
+
+
+GOOGLE = """
+#include <benchmark/benchmark.h>
+static __attribute__((noinline)) long work(long n)
+{
+    volatile long x = 0;
+    for (long i = 0; i < n; i++)
+        x = x + i;
+    return x;
+}
+static void BM_once(benchmark::State &s) { for (auto _ : s) work(1000); }
+static void BM_sized(benchmark::State &s) { for (auto _ : s) work(s.range(0)); }
+struct Fixed : benchmark::Fixture {};
+BENCHMARK_F(Fixed, Method)(benchmark::State &s) { for (auto _ : s) work(300); }
+BENCHMARK(BM_once);
+BENCHMARK(BM_sized)->Arg(100)->Arg(5000);
+BENCHMARK_MAIN();
+"""
+
+
+@pytest.mark.slow
+def test_a_benchmark_of_google_benchmark_is_counted_by_its_filter(run, tmp_path):
+    need("g++", "valgrind")
+    if not Path("/usr/include/benchmark/benchmark.h").exists():
+        lack("Google Benchmark")
+    program = tmp_path / "google"
+    (tmp_path / "google.cpp").write_text(GOOGLE)
+    subprocess.run(
+        ["g++", "-g", "-O1", "google.cpp", "-lbenchmark", "-pthread", "-o", program],
+        cwd=tmp_path,
+        check=True,
+    )
+
+    def collect(unit):
+        return Instructions(repeat=0).collect(replace(run(unit), argv=(str(program),)))
+
+    for unit, rounds in ("BM_once", 1000), ("BM_sized/5000", 5000), ("BM_sized", 5100):
+        seen = collect(unit)
+        assert seen.engine.endswith(":unit") and not seen.warnings
+        assert exclusive(seen, "work(long)") == pytest.approx(6 * rounds, abs=20)
+        assert total(seen, "instructions") < 6 * rounds + 10_000
+    seen = collect("Fixed/Method")
+    assert exclusive(seen, "work(long)") == pytest.approx(6 * 300, abs=20)
+    assert "is counted with the start of" in seen.warnings[0]
+    with pytest.raises(CollectError, match="BM_gone is not among the benchmarks of"):
+        collect("BM_gone")

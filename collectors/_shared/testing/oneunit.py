@@ -119,6 +119,17 @@ def divide(run: Run, count: Callable[[Run], Observations]) -> Observations:
     return replace(rows, engine=rows.engine + DIVIDED)
 
 
+def whole(run: Run, rows: Observations, collector: str) -> Observations:
+    """The rows of a collector that sees programs as a whole, with a remark if a unit was asked
+    for.
+    """
+    if run.unit:
+        rows.warnings.append(
+            f"counted over the whole program: {collector} cannot follow {run.unit} alone"
+        )
+    return rows
+
+
 def _ended(outcome: str) -> str:
     return {"failed": "failed", "xfailed": "failed as expected", "skipped": "was skipped"}.get(
         outcome, "did not run"
