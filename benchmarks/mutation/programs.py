@@ -32,12 +32,12 @@ def samples(document: bytes, folder: Path) -> object:
 
 
 def callgrind(document: bytes, folder: Path) -> object:
+    from perfvcs.collectors.instructions.countfiles import CountedProgram, read
     from perfvcs.collectors.instructions.paths import observations
-    from perfvcs.collectors.instructions.valgrind import read
     from perfvcs.profile import Metric
 
     put(folder, "counts.1", document)
-    counts = read(folder, ("/bin/true",), None)
+    counts = read(folder, CountedProgram(("/bin/true",)))
     metrics = dict.fromkeys(
         ("instructions", "exclusive", "inclusive", "calls", "self", "repeatability"), Metric("")
     )
