@@ -132,12 +132,14 @@ def _study(run: Run, settings: Settings) -> Known:
     if set(outcome_of.values()) <= {"unrun"}:
         raise CollectError(
             f"{name_command(run.argv)} ran no test: leave out --collect-only, --setup-only and"
-            " similar options"
+            " similar options",
+            lasting=True,
         )
     if not any(outcome in ("passed", "failed") for outcome in outcome_of.values()):
         raise CollectError(
             f"{name_command(run.argv)} ran none of {counted(len(outcome_of), 'test')}, all are"
-            " skipped: choose others"
+            " skipped: choose others",
+            lasting=True,
         )
     if "passed" not in outcome_of.values():
         raise CollectError(

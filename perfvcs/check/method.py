@@ -87,12 +87,17 @@ def of_metric(metric: str, *, calls: bool = False) -> Delta:
 @dataclass(frozen=True)
 class CheckRequest:
     """What the caller asks of a comparison: the method, the smallest relative effect that counts,
-    and the bound that settles what delta leaves open; None leaves the word to the rules.
+    and the bound that settles what delta leaves open; None leaves the word to the rules. Raises
+    UsageError for a method that is not there, before anything is measured for it.
     """
 
     method: str = "auto"
     delta: float | None = None
     within: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.method != "auto":
+            load(self.method)
 
 
 BY_RULES = CheckRequest()

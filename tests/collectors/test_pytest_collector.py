@@ -302,6 +302,10 @@ def test_a_suite_that_tells_nothing_is_an_error_with_its_cure(
     with pytest.raises(CollectError, match=message) as caught:
         measure({"test_a.py": text}, "-p", "no:faulthandler")
     assert "\n" not in str(caught.value) and caught.value.exit_code == 5
+    # a filter that matches nothing is not tried again
+    assert caught.value.lasting is any(
+        words in message for words in ("found no tests", "all are skipped")
+    )
 
 
 def test_a_time_out_names_the_test_that_ran(measure: Measure) -> None:

@@ -253,3 +253,16 @@ def test_rows_of_two_environments_name_them(project: Project, perf: Perf) -> Non
     assert "20 ms" in rows[0] or "19.9" in rows[0] or "20.0" in rows[0]
     assert "40" in rows[1] or "39.9" in rows[1], "one row holds one environment"
     assert "(in 3.12)" in logged
+
+
+@pytest.mark.parametrize("words", ["--measure", "--audit"])
+def test_a_method_that_is_not_there_is_said_before_anything_is_measured(
+    project: Project, perf: Perf, words: str
+) -> None:
+    project.configure('cmd = "touch ../measured"')
+    project.commit("one")
+    project.commit("two")
+    assert (
+        "there is no method `nonsense`" in perf("check", words, "--method", "nonsense", code=2).err
+    )
+    assert not (project.root.parent / "measured").exists()

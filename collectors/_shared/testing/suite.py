@@ -147,7 +147,8 @@ def run_suite(run: Run, mode: str, **asked: object) -> PytestNotes:
     execution = launched(run, env=environment)
     notes = read_notes(folder)
     if reason := _problem(run, execution, notes):
-        raise CollectError(reason, lasting=execution.timed_out)
+        nothing = NO_TESTS in notes.statuses and not notes.tests  # as often as it is run
+        raise CollectError(reason, lasting=execution.timed_out or nothing)
     return notes
 
 
