@@ -210,6 +210,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     sentence each; ``overall`` what each job did as a whole. ``untouched`` names the benchmarks that
     were left out since the change cannot touch them: they inherit the verdicts of ``inherits``.
     ``unused`` says which delta was asked for, and has no effect. ``judged_by`` says by whose rules.
+    ``about`` are the arguments of commands that leave only what is here; empty: it is the whole.
     """
 
     baseline: Text
@@ -224,6 +225,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     overall: list[Overall] = []
     unused: list[Text] = []
     judged_by: JudgedBy = JudgedBy()
+    about: Text = ""
 
     @property
     def notes(self) -> list[str]:

@@ -89,13 +89,13 @@ def on_hosts(scheduler: str) -> str:
 
 
 def _named(report: Report) -> str:
-    """Both sides as a command takes them; uncommitted changes have no name, the plain command
-    measures them.
+    """Both sides and the benchmark as a command takes them; uncommitted changes have no name, the
+    plain command measures them.
     """
     old, new = revision(report.baseline), revision(report.target)
     if new.endswith("+"):
-        return " HEAD HEAD" if old == new else ""
-    return f" {old.rstrip('+')} {new}"
+        return f"{' HEAD HEAD' * (old == new)}{report.about}"
+    return f" {old.rstrip('+')} {new}{report.about}"
 
 
 def _pairs(undecided: Sequence[Change]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -26,6 +27,18 @@ class FilterWords(NamedTuple):
     def text(self) -> str:
         """The words in one line, for messages."""
         return ", ".join(filter(None, (self.name, *self.jobs, self.unit, self.metric)))
+
+    @property
+    def arguments(self) -> str:
+        """The words as they are typed behind a command, with a space before each.
+
+        >>> FilterWords("run: a b", ("old",), metric="wall").arguments
+        " -j old -m wall 'run: a b'"
+        """
+        options = [("-j ", job) for job in self.jobs]
+        options += [("-u ", self.unit), ("-m ", self.metric)]
+        options.append(("--unit=" if self.name.startswith("-") else "", self.name))
+        return "".join(f" {option}{shlex.quote(value)}" for option, value in options if value)
 
 
 NO_WORDS = FilterWords()

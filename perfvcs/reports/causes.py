@@ -98,13 +98,14 @@ def _located(
             f"{counted(between - measured, 'commit')} between"
             f" {plural(between - measured, 'is', 'are')} not measured"
         )
-        return f"Next: perf bisect {old} {new}{on_hosts(scheduler)} finds the commit: {are}."
+        command = f"perf bisect {old} {new}{on_hosts(scheduler)}{report.about}"
+        return f"Next: {command} finds the commit: {are}."
     if measured:
         return (
-            f"Next: perf check {old}..{new} judges the {counted(measured, 'commit')} between, one"
-            " by one."
+            f"Next: perf check {old}..{new}{report.about} judges the"
+            f" {counted(measured, 'commit')} between, one by one."
         )
-    look = "" if shown else f"perf show {old} {new}"
+    look = "" if shown else f"perf show {old} {new}{report.about}"
     wanted = (
         "if wanted: perf accept ID --reason TEXT"
         if any(said(change).fails for change in moved)

@@ -317,3 +317,18 @@ def test_a_filter_leaves_the_same_in_all_commands(project: Project, perf: Perf) 
         assert "cpu" not in document["metrics"]
     whole = json.loads(perf("check", *pair, "--json", code=3).out)
     assert report["changes"][0] in whole["changes"], "a part of a report says what the whole says"
+
+
+def test_the_next_step_of_a_part_is_about_that_part(project: Project, perf: Perf) -> None:
+    commits = PROJECTS["two jobs"].store(project)
+    for words in (["old tests: test_a"], ["-u", "test_b", "-m", "wall time"], ["test_c"]):
+        said = " ".join(perf("check", *commits[-2:], *words, code=3).out.split())
+        step = re.search(r"Next: perf (show .*?); if wanted", said)
+        assert step
+        assert shlex.split(step[1])[-len(words) :] == words
+        drawn = perf(*shlex.split(step[1]), "--text").out
+        assert words[-1].rpartition(" ")[2] in drawn
+        assert ("test_c" in drawn) == (words == ["test_c"])
+    ends = commits[0][:10], commits[-1][:10]
+    said = " ".join(perf("check", *ends, "test_b", code=0).out.split())
+    assert f"To settle it: perf check --measure {ends[0]} {ends[1]} test_b" in said
