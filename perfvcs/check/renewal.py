@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perfvcs.check.acceptance import DEFAULT_DELTA, Acceptable, Acceptance, Kind, Way
+from perfvcs.check.vocabulary import said
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
@@ -42,7 +43,7 @@ def offered(
     told = []
     for change in changes:
         left = None
-        if change.word == "degradation" and change.accepted is None:
+        if said(change).fails:
             left = renewable(change, acceptances, way, today)
         reason = change.reason
         if left is not None:

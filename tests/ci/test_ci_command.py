@@ -304,7 +304,7 @@ def test_github_shows_a_comment_a_summary_and_annotations(
     end = lines.index(f"::{token}::")
     assert [line for line in lines[1:end] if line.lstrip().startswith("::")] == []
     assert lines[end + 1].startswith(
-        "::error file=work.sh,line=1,endLine=1,title=perf ci::work: inner became worse: wall time +"
+        "::error file=work.sh,line=1,endLine=1,title=perf ci::work: inner became slower: wall time +"
     )
 
 
