@@ -194,13 +194,17 @@ def test_a_function_that_is_wrapped_outside_of_functions_is_cached():
             "static const int limit = 8;",
             "limit is 8, was 64",
         ),
+        ("work.py", "A = 1\nB = 2", "A = 1\nB = 3", "B is 3, was 2"),
+        ("work.js", "const limit = 64;", "const limit = 9;", "limit is 9, was 64"),
+        ("work.rs", "const LIMIT: usize = 64;", "const LIMIT: usize = 9;", "LIMIT is 9, was 64"),
         ("work.py", "work = one(2)", "work = one(3)", "other statements"),
         ("work.py", "LIMIT = 64", "SIZE = 64", "other statements"),
     ],
 )
 @native
 def test_a_constant_is_said_with_both_values(path, old, new, says):
-    change = DifferingFile(path, path, f"{old}\n", f"{new}\n", (Hunk((1, 1), (1, 1)),))
+    span = 1, old.count("\n") + 1
+    change = DifferingFile(path, path, f"{old}\n", f"{new}\n", (Hunk(span, span),))
     assert [kind.says for kind in kinds(change, "<module>", change.hunks)] == [says]
 
 
@@ -375,3 +379,7 @@ def test_what_a_comprehension_goes_through_is_evaluated_once():
 )
 def test_a_test_is_known_by_its_path(path):
     assert named(C, C.replace("0;", "1;"), path=path) == ["test"]
+
+
+def test_a_language_without_syntax_trees_has_no_kinds():
+    assert named("fn work() {\n}\n", "fn work() {\n    run();\n}\n", path="work.rs") == []

@@ -11,6 +11,10 @@ import sys
 import pytest
 from cases import each
 
+from perfvcs.git.project import Project as Git
+from perfvcs.locate.blame.reversals import Reversals, reverted
+from perfvcs.locate.sources.hunks import difference
+
 CONFIG = f"""
 [[job]]
 name = "work"
@@ -203,3 +207,29 @@ def test_a_method_is_proved_with_what_its_class_sets(blame, old, new, besides):
     found = blame({"run.py": STORED, "store.py": old}, {"store.py": new})
     assert found["verdict"] == "proved"
     assert (found["trials"][-1]["name"], found["trials"][-1]["besides"]) == ("Store.place", besides)
+
+
+SHELL = """#!/bin/sh
+LIST="a b c d e f g h"
+count() {
+    for letter in $LIST; do
+        : "$letter"
+    done
+}
+other() {
+    echo done
+}
+for round in 1 2 3 4 5 6 7 8 9; do count; done
+other
+"""
+
+
+def test_a_hunk_of_another_language_is_taken_back_with_what_it_needs(project):
+    project.commit("old", **{"count.sh": SHELL})
+    slower = replaced(SHELL, ('LIST="a b c d e f g h"\n', ""), ("$LIST", "$(seq 9)"))
+    project.commit("new", **{"count.sh": slower})
+    git = Git.find(project.root)
+    found = difference(git, git.resolve("HEAD~1"), git.resolve("HEAD"))
+    reversals = Reversals(found).of(found.units["count.sh:count"])
+    assert [reversal.besides for reversal in reversals[:2]] == ["", "with what it needs"]
+    assert reverted(found, reversals[1].hunks) == {"count.sh": SHELL}

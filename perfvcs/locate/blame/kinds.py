@@ -90,29 +90,26 @@ def kinds(change: DifferingFile, name: str, hunks: Sequence[Hunk]) -> list[Chang
     if TEST.search(change.path):
         return [ChangeKind("test", [hunk.lines[0] for hunk in hunks], "a test changed")]
     sides = [_features(change, name, new=new) for new in (False, True)]
-    if sides == [None, None]:
-        return []
+    old, new = (side or Features() for side in sides)
     touched = {line for hunk in hunks for line in range(hunk.lines[0], hunk.lines[1] + 1)}
-    changes = list(_compared(sides[0] or Features(), sides[1] or Features(), touched))
-    if changes:
+    if changes := list(_compared(old, new, touched)):
         return changes
     for hunk in hunks:
         if says := _constant(change, hunk):
             return [ChangeKind("functionality", [hunk.lines[0]], says)]
-    return [_other(sides[0] or Features(), sides[1] or Features(), touched)]
+    return [_other(old, new, touched)] if sides != [None, None] else []
 
 
 def _constant(change: DifferingFile, hunk: Hunk) -> str:
-    """What a constant is and was, where a hunk gives a name another value; else empty."""
-    if hunk.old[1] != 1 or hunk.new[1] != 1:
-        return ""
+    """What a constant is and was, where lines of a hunk give a name another value; else empty."""
     old, new = (
-        CONSTANT.fullmatch(side[first - 1])
-        for side, (first, _) in zip(change.sides, hunk, strict=True)
+        [CONSTANT.fullmatch(line) for line in side[first - 1 : first - 1 + count] if count]
+        for side, (first, count) in zip(change.sides, hunk, strict=True)
     )
-    if old is None or new is None or old[1] != new[1]:
-        return ""
-    return f"{new[1]} is {new[2]}, was {old[2]}"
+    for before, after in zip(old, new, strict=False):
+        if before and after and before[1] == after[1] and before[2] != after[2]:
+            return f"{after[1]} is {after[2]}, was {before[2]}"
+    return ""
 
 
 def _other(a: Features, b: Features, touched: set[int]) -> ChangeKind:
@@ -285,7 +282,7 @@ def _features(change: DifferingFile, name: str, *, new: bool) -> Features | None
         return python(text, name)
     from perfvcs.locate.blame import syntaxtrees
 
-    if not syntaxtrees.available():
+    if outline.language != "c" or not syntaxtrees.available():
         return None
     lines = {
         line

@@ -20,7 +20,8 @@ WORD = re.compile(r"[^\W\d]\w*")
 # after an object, or by the two habits of naming the members of a class in C++
 ATTRIBUTE = re.compile(r"(?:\.|->)\s*([^\W\d]\w*)|\b(m_\w+|[a-z]\w*_)\b")
 ASSIGNED = re.compile(r"(?:\.|->)\s*([^\W\d]\w*)\s*(?:[,:][^=\n]*)?=(?!=)")
-COMMENTS = {"python": re.compile(r"#.*"), "c": re.compile(r"//.*|/\*.*?(?:\*/|$)", re.MULTILINE)}
+HASH_COMMENT = re.compile(r"#.*")  # of Python and shell; others write them as C does
+COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|$)", re.MULTILINE)
 
 
 class Reversal(NamedTuple):
@@ -168,7 +169,8 @@ class Reversals:
 
 
 def _part(change: DifferingFile, unit: ChangedUnit, hunk: Hunk) -> Part:
-    comment = COMMENTS[language(change.path) or "python"]
+    has_hash = language(change.path) == "python" or change.path.endswith(("sh", "bash"))
+    comment = HASH_COMMENT if has_hash else COMMENT
     old, new = (
         comment.sub("", "\n".join(side[first - 1 : first - 1 + count] if count else ()))
         for side, (first, count) in zip(change.sides, hunk, strict=True)
