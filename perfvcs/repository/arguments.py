@@ -72,13 +72,13 @@ def read(
     """What each word is, as ``_Reader`` has it; at most one is a benchmark.
 
     ``files`` may be named, too; ``own`` says whether a command knows a word, such as the id of a
-    profile. ``find`` gives the repository, which beside files need not exist. ``wanted`` are the
-    options -j, -u and -m, and the benchmark behind ``--``; ``way`` is that of
+    profile. ``find`` gives the repository, always the same; beside files it need not exist.
+    ``wanted`` are the options -j, -u and -m, and the benchmark behind ``--``; ``way`` is that of
     ``benchmarkfilter.chosen``. A command that ``runs`` jobs needs them in perf.toml. Raises
     UsageError.
     """
     there = files and any(map(os.path.isfile, words))
-    reader = _Reader(_around(find) if there else find(), files=there, own=own)
+    reader = _Reader(find, files=there, own=own)
     kinds: dict[str, list[str]] = {"file": [], "revision": [], "benchmark": []}
     for word in words:
         kinds[reader.kind(word)].append(word)
@@ -88,9 +88,8 @@ def read(
             f"{paths[0]} is a file and `{revisions[0]}` is a revision: name two files, or store"
             f" the file first (`perf import {paths[0]} --commit REVISION`)"
         )
-    if not paths:
-        for name in kinds["benchmark"]:
-            reader.require_benchmark(name)
+    for name in kinds["benchmark"] if not paths else ():
+        reader.require_benchmark(name)
     names = [*kinds["benchmark"], *filter(None, [wanted.name])]
     if len(names) > 1:
         raise UsageError(
@@ -100,9 +99,10 @@ def read(
     wanted = wanted._replace(name="".join(names))
     if paths:
         return Arguments(files=tuple(map(Path, paths)), wanted=wanted)
-    found = filtered(reader.around, wanted, way)
+    repository = find()
+    found = filtered(repository, wanted, way)
     if runs:
-        found = configured_only(reader.around, found)
+        found = configured_only(repository, found)
     return Arguments(tuple(revisions), benchmarks=found, wanted=wanted)
 
 
@@ -117,14 +117,6 @@ def read_profiles(
     return read(lambda: repository, words, wanted, own=is_profile, way=way)
 
 
-def _around(find: Find) -> Repository | None:
-    """The repository; None where there is none."""
-    try:
-        return find()
-    except PerfError:
-        return None
-
-
 class _Reader:
     """Reads the words of one command line.
 
@@ -134,20 +126,22 @@ class _Reader:
     3. Anything else is a part of a benchmark's name, or a mistake.
     """
 
-    def __init__(
-        self, repository: Repository | None, *, files: bool, own: Callable[[str], bool] | None
-    ) -> None:
-        self._repository, self._files, self._own = repository, files, own
+    def __init__(self, find: Find, *, files: bool, own: Callable[[str], bool] | None) -> None:
+        self._find, self._files, self._own = find, files, own
 
-    @property
-    def around(self) -> Repository:
-        """The repository, which is there unless files are named."""
-        assert self._repository is not None
-        return self._repository
+    @cached_property
+    def _repository(self) -> Repository | None:
+        """The repository; beside files None where there is none."""
+        try:
+            return self._find()
+        except PerfError:
+            if self._files:
+                return None
+            raise
 
     @cached_property
     def _known(self) -> list[Benchmark]:
-        return benchmarks(self.around)
+        return benchmarks(self._find())
 
     def kind(self, word: str) -> str:
         """``file``, ``revision``, or ``benchmark``; raises UsageError where it is several."""
@@ -193,7 +187,7 @@ class _Reader:
             return
         hint = f"nor is it a benchmark{candidates(word, self._known)}"
         try:
-            self.around.project.fixed(word)
+            self._find().project.fixed(word)
         except UsageError as error:
             said = str(error).replace(word, brief(word))
             raise UnknownRevision(f"{said}; {hint}") from None

@@ -240,8 +240,10 @@ def test_a_word_that_is_a_file_and_a_benchmark_says_so(project: Project, perf: P
 def test_a_file_without_an_ending_of_profiles_gives_way_to_a_revision(
     project: Project, perf: Perf
 ) -> None:
-    PROJECTS["pytest"].store(project)
     project.write("main", "a program")
+    project.commit("not measured")
+    assert "perf init" in perf("check", "main", "HEAD", code=10).err
+    PROJECTS["pytest"].store(project)
     assert "test_count" in perf("show", "main", "--text").out
 
 
