@@ -45,7 +45,7 @@ def narrowed(report: Report, benchmarks: BenchmarkFilter) -> Report:
         ],
         overall=[overall for overall in report.overall if is_meant(overall)],
         untouched=[name for name in report.untouched if _is_of(name, benchmarks)],
-        about=benchmarks.words.arguments,
+        about=benchmarks.arguments,
     )
 
 

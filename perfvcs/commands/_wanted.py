@@ -42,7 +42,7 @@ def behind(jobs: tuple[str, ...] = (), unit: str = "", metric: str = "") -> Filt
     from perfvcs.profile.benchmarkfilter import FilterWords
 
     name = click.get_current_context().meta.get(BEHIND, "")
-    return FilterWords(name, jobs, unit, metric)
+    return FilterWords(name, jobs, unit, metric, behind=bool(name))
 
 
 def arguments(kind: JobKind, help: str = "") -> dict[str, Any]:

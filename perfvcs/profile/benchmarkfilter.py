@@ -15,30 +15,20 @@ Way = Literal["usual", "several", "one", "whole"]
 
 class FilterWords(NamedTuple):
     """What somebody wrote: a benchmark's ``name``, ``jobs`` (-j), a ``unit`` (-u) and a ``metric``
-    (-m), whole or in part; what is empty leaves everything.
+    (-m), whole or in part; what is empty leaves everything. ``behind``: the name stood behind
+    ``--``, since the word is something else, too.
     """
 
     name: str = ""
     jobs: tuple[str, ...] = ()
     unit: str = ""
     metric: str = ""
+    behind: bool = False
 
     @property
     def text(self) -> str:
         """The words in one line, for messages."""
         return ", ".join(filter(None, (self.name, *self.jobs, self.unit, self.metric)))
-
-    @property
-    def arguments(self) -> str:
-        """The words as they are typed behind a command, with a space before each.
-
-        >>> FilterWords("run: a b", ("old",), metric="wall").arguments
-        " -j old -m wall 'run: a b'"
-        """
-        options = [("-j ", job) for job in self.jobs]
-        options += [("-u ", self.unit), ("-m ", self.metric)]
-        options.append(("--unit=" if self.name.startswith("-") else "", self.name))
-        return "".join(f" {option}{shlex.quote(value)}" for option, value in options if value)
 
 
 NO_WORDS = FilterWords()
@@ -72,6 +62,22 @@ class BenchmarkFilter:
     def text(self) -> str:
         """What somebody wrote, for messages."""
         return self.words.text
+
+    @property
+    def arguments(self) -> str:
+        """The words as they are typed behind a command, with a space before each.
+
+        >>> words = FilterWords("run: a b", ("old",), metric="wall")
+        >>> BenchmarkFilter(words=words).arguments
+        " -j old -m wall 'run: a b'"
+        """
+        words = self.words
+        options = [("-j ", job) for job in words.jobs]
+        options += [("-u ", words.unit), ("-m ", words.metric)]
+        explicit = "--unit=" if self.units else "--job="
+        named = explicit if words.behind or words.name.startswith("-") else ""
+        options.append((named, words.name))
+        return "".join(f" {option}{shlex.quote(value)}" for option, value in options if value)
 
     def __bool__(self) -> bool:
         return bool(self.cells or self.units or self.metric or self.uid)
@@ -154,7 +160,8 @@ def chosen(known: Sequence[Benchmark], words: FilterWords, way: Way = "usual") -
     uid = words.unit
     units = [item for item in left if item.uid]
     if uid and units:
-        left, uid = [units[place] for place in resolved(uid, units, "unit").places], ""
+        meaning = resolved(uid, units, "unit")
+        left, uid, metric = [units[place] for place in meaning.places], "", meaning.metric or metric
     if words.metric:
         metric = _metric(words.metric, left)
     if not (words.name or words.jobs or words.unit):

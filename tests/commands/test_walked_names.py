@@ -220,7 +220,11 @@ def test_a_word_that_is_a_revision_and_a_benchmark_says_so(project: Project, per
             said = perf(command, word, code=2).err
             assert f"`{word}` is a revision and a benchmark here" in said, (command, said)
             assert f"write {word}~0 for the revision, -- {word} for the benchmark" in said
-    assert "tests: main became slower" in perf("check", "--", "main", code=3).out
+    said = " ".join(perf("check", "--", "main", code=3).out.split())
+    assert "tests: main became slower" in said
+    step = re.search(r"Next: perf (show .*?); if wanted", said)
+    assert step and step[1].endswith(" --unit=main"), said
+    assert "main" in perf(*shlex.split(step[1]), "--text").out
     assert "tests: main became slower" in perf("check", "-u", "main", code=3).out
     assert first[:10] in perf("log", "v1.0~0").out
     assert "two benchmarks" in perf("check", "tests: main", "other", code=2).err
