@@ -27,13 +27,13 @@ class Naming(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """As click does, up to ``--``."""
-        words, behind = args, []
+        words = args
         if "--" in args:
             place = args.index("--")
             words, behind = args[:place], args[place + 1 :]
-        if len(behind) > 1:
-            raise click.UsageError("name one benchmark behind --", ctx)
-        ctx.meta[BEHIND] = "".join(behind)
+            if len(behind) > 1:
+                raise click.UsageError("name one benchmark behind --", ctx)
+            ctx.meta[BEHIND] = "".join(behind)
         return super().parse_args(ctx, words)
 
 
@@ -41,8 +41,8 @@ def behind(jobs: tuple[str, ...] = (), unit: str = "", metric: str = "") -> Filt
     """The words for benchmarks: the one behind ``--``, and the values of the options."""
     from perfvcs.profile.benchmarkfilter import FilterWords
 
-    name = click.get_current_context().meta.get(BEHIND, "")
-    return FilterWords(name, jobs, unit, metric, behind=bool(name))
+    meta = click.get_current_context().meta
+    return FilterWords(meta.get(BEHIND, ""), jobs, unit, metric, behind=BEHIND in meta)
 
 
 def arguments(kind: JobKind, help: str = "") -> dict[str, Any]:

@@ -15,8 +15,8 @@ Way = Literal["usual", "several", "one", "whole"]
 
 class FilterWords(NamedTuple):
     """What somebody wrote: a benchmark's ``name``, ``jobs`` (-j), a ``unit`` (-u) and a ``metric``
-    (-m), whole or in part; what is empty leaves everything. ``behind``: the name stood behind
-    ``--``, since the word is something else, too.
+    (-m), whole or in part; what is empty leaves everything. ``behind``: the name, or none,
+    stood behind ``--``, and no other word is one.
     """
 
     name: str = ""
@@ -142,7 +142,7 @@ def chosen(known: Sequence[Benchmark], words: FilterWords, way: Way = "usual") -
     followed alone, so a unit of several jobs is refused. ``whole``: jobs and benchmarks are named
     in full. Raises UsageError with the candidates.
     """
-    if not any(words):
+    if not words.text:
         return EVERYTHING
     left, metric = list(known), ""
     if words.jobs:

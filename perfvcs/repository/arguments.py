@@ -78,7 +78,7 @@ def read(
     UsageError.
     """
     there = files and any(map(os.path.isfile, words))
-    reader = _Reader(find, files=there, own=own)
+    reader = _Reader(find, files=there, own=own, behind=wanted.behind)
     kinds: dict[str, list[str]] = {"file": [], "revision": [], "benchmark": []}
     for word in words:
         kinds[reader.kind(word)].append(word)
@@ -123,11 +123,14 @@ class _Reader:
     1. What is a revision and the whole name of a benchmark, or has the ending of a file of profiles
        and is one of these, is refused with a way to write each. Other files give way to both.
     2. What is only one of them is that.
-    3. Anything else is a part of a benchmark's name, or a mistake.
+    3. Anything else is a part of a benchmark's name, or a mistake. Where benchmarks stand
+       ``behind`` ``--``, it is a mistake.
     """
 
-    def __init__(self, find: Find, *, files: bool, own: Callable[[str], bool] | None) -> None:
-        self._find, self._files, self._own = find, files, own
+    def __init__(
+        self, find: Find, *, files: bool, own: Callable[[str], bool] | None, behind: bool
+    ) -> None:
+        self._find, self._files, self._own, self._behind = find, files, own, behind
 
     @cached_property
     def _repository(self) -> Repository | None:
@@ -150,12 +153,17 @@ class _Reader:
         if self._is_revision(word):
             readings["revision"] = f"{word}~0"
         exists = self._files and os.path.lexists(word)
-        if (readings or exists) and self._repository and is_called(self._repository, word):
+        if self._behind and not (readings or exists):
+            return "revision"  # a mistake, which whoever resolves it reports
+        if not self._behind and (readings or exists) and self._is_called(word):
             readings["benchmark"] = f"-- {typed(word)}"
         if len(readings) > 1:
             cures = ", ".join(f"{cure} for the {kind}" for kind, cure in readings.items())
             raise UsageError(f"`{word}` is a {' and a '.join(readings)} here: write {cures}")
         return next(iter(readings), "file" if exists else "benchmark")
+
+    def _is_called(self, word: str) -> bool:
+        return self._repository is not None and is_called(self._repository, word)
 
     @cached_property
     def _project(self) -> Project | None:

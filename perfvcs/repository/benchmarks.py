@@ -42,7 +42,7 @@ def configured(cell: Cell) -> Benchmark:
 
 def filtered(repository: Repository, words: FilterWords, way: Way = "usual") -> BenchmarkFilter:
     """The filter that words mean here, as ``benchmarkfilter.chosen`` has it; raises UsageError."""
-    if not any(words):
+    if not words.text:
         return EVERYTHING
     found = chosen(benchmarks(repository), words, way)
     others = (

@@ -226,6 +226,12 @@ def test_a_word_that_is_a_revision_and_a_benchmark_says_so(project: Project, per
     assert step and step[1].endswith(" --unit=main"), said
     assert "main" in perf(*shlex.split(step[1]), "--text").out
     assert "tests: main became slower" in perf("check", "-u", "main", code=3).out
+    assert (
+        perf("check", "v1.0", "main", "--", code=None).out
+        == perf("check", "v1.0~0", "main~0", code=None).out
+    )
+    assert "tests: HEAD became" in perf("check", "main~1", "main", "--", "HEAD", code=3).out
+    assert "`tests` is not a revision here" in perf("check", "tests", "--", "HEAD", code=2).err
     assert first[:10] in perf("log", "v1.0~0").out
     assert "two benchmarks" in perf("check", "tests: main", "other", code=2).err
 
