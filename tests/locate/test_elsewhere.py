@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perfvcs.git.project import Project as Git
-from perfvcs.locate.blame.comparison import own_name, surroundings, upgraded
+from perfvcs.locate.blame.elsewhere import own_name, surroundings, upgraded
 from perfvcs.profile import Collected, Environment, Job, Profile, Resources
 
 

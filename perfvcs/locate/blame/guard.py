@@ -16,7 +16,7 @@ from perfvcs.jobs import Cell, matrix
 from perfvcs.locate.blame import experiments
 from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.blame.mutation import PLANTED, Mutant, mutants
-from perfvcs.locate.blame.suspects import Places, is_source
+from perfvcs.locate.blame.places import Places, is_source
 from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.locate.sources.outline import outline
 from perfvcs.measure.rig import Rig

@@ -23,21 +23,14 @@ from perfvcs.locate.blame.cause import (
     SuspectFunction,
     best,
 )
-from perfvcs.locate.blame.comparison import (
-    BlameMetric,
-    CommitComparison,
-    MeasuredSides,
-    others,
-    own_name,
-    rematched,
-    surroundings,
-    upgraded,
-)
+from perfvcs.locate.blame.comparison import BlameMetric, CommitComparison, MeasuredSides, rematched
+from perfvcs.locate.blame.elsewhere import others, own_name, surroundings, upgraded
 from perfvcs.locate.blame.experiments import Experiments
 from perfvcs.locate.blame.kinds import kinds
 from perfvcs.locate.blame.laboratory import Laboratory
 from perfvcs.locate.blame.pairing import MatchedTree
-from perfvcs.locate.blame.suspects import Places, Suspect, TreeEvidence, is_source, rank
+from perfvcs.locate.blame.places import Places, is_source
+from perfvcs.locate.blame.suspects import Suspect, TreeEvidence, rank
 from perfvcs.locate.sources.hunks import SourceDifference, difference
 from perfvcs.measure.rig import Rig
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
