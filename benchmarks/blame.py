@@ -34,6 +34,7 @@ from .repositories import git, perf
 
 KINDS = ("planted", "hand", "mutants", "same")
 BY_INSTRUCTIONS = ("copy in a loop", "list for set")  # whose cost is in functions of C
+UNBLAMED = ("not proved", "same counts", "not seen")
 FEWEST = 0.01  # smaller effects are no slowdown
 
 
@@ -96,7 +97,7 @@ def _answer(found: dict[str, Any]) -> dict[str, Any]:
     ranked = [f"{one['path']}:{one['name']}" for one in found["suspects"]]
     tried = [one for one in found["trials"] if one["word"] in ("proved", "contributes")]
     best = max(tried, key=lambda one: (one["word"] == "proved", one["share"]), default=None)
-    blamed = ranked[0] if ranked and found["verdict"] != "not proved" else ""
+    blamed = ranked[0] if ranked and found["verdict"] not in UNBLAMED else ""
     if best:
         blamed = f"{best['path']}:{best['name']}"
     return {

@@ -74,8 +74,8 @@ class BenchmarkPlaces:
         self._files = set(
             project.git("ls-tree", "-r", "-z", "--name-only", target.commit).split("\0")
         )
-        self._blamed: Mapping[str, SourcePlace] = {
-            result.job: SourcePlace(
+        self._blamed: Mapping[tuple[str, str], SourcePlace] = {
+            (result.job, result.unit): SourcePlace(
                 hunk.path, max(1, hunk.new[0]), max(1, hunk.new[0] + hunk.new[1] - 1)
             )
             for result in sorted(
@@ -92,8 +92,9 @@ class BenchmarkPlaces:
 
     def of(self, change: Change) -> SourcePlace:
         """The place of one change."""
-        if change.job in self._blamed:
-            return self._blamed[change.job]
+        for unit in (change.uid, ""):  # the whole job
+            if (change.job, unit) in self._blamed:
+                return self._blamed[change.job, unit]
         if (test := change.uid.partition("::")[0]) in self._files:
             return SourcePlace(test)
         for word in _words(self._commands.get(change.job, "")):

@@ -160,17 +160,17 @@ def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: 
     named = bisection.outcome.decision.named if bisection.outcome else ()
     if len(named) != 1 or bisection.target is None:
         return
-    from perfvcs.locate.bisect.bisection import only
+    from perfvcs.jobs import matrix
     from perfvcs.locate.blame.blames import store
-    from perfvcs.locate.blame.comparison import BlameMetric
+    from perfvcs.locate.blame.question import of_metric
     from perfvcs.locate.blame.search import BlameRequest, blame
     from perfvcs.reports.blame import lines
 
     a, b = bisection.span.commits[named[0] - 1], bisection.span.commits[named[0]]
-    exact: BlameMetric = "bytecodes" if bisection.target.metric == "bytecodes" else "auto"
-    request = BlameRequest(a, b, only(bisection.target), exact, wait=wait)
     with measuring(repository, quiet=silent, doing="blaming") as rig:
-        blamed = blame(rig, request)
+        cells, target = matrix(rig.config), bisection.target
+        question = of_metric(cells, target.job, target.uid, target.size, target.metric, target.unit)
+        blamed = blame(rig, BlameRequest(a, b, question, wait=wait))
     store(repository, blamed)
     if not silent:
         echo("\n".join(lines(blamed)))

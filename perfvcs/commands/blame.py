@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -13,9 +14,12 @@ from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
 
 if TYPE_CHECKING:
+    from perfvcs.check import Report
     from perfvcs.locate.blame.blames import BlameWords
     from perfvcs.locate.blame.cause import Blame
-    from perfvcs.locate.blame.comparison import BlameMetric
+    from perfvcs.locate.blame.gauge import BlameMetric
+    from perfvcs.locate.blame.question import Question
+    from perfvcs.measure.rig import Rig
     from perfvcs.profile.benchmarkfilter import FilterWords
     from perfvcs.repository import Repository
 
@@ -91,9 +95,10 @@ def command(options: BlameOptions) -> None:
     """Name the function and the hunk that made a benchmark slower or faster from A to B, and prove
     it.
 
-    By default, B is HEAD, A is its parent, and BENCHMARK is the job that changed most. Counts both
-    versions function by function, reverts the change of the most suspect function, and measures
-    that version too.
+    By default, B is HEAD, A is its parent, and BENCHMARK is what the newest verdict on both calls
+    changed and what matters most of that; without a verdict, both are measured first. Counts both
+    versions function by function, inside the benchmark, reverts the change of the most suspect
+    function, and measures that version too.
     """
     from perfvcs.locate.blame.blames import asked, load, store
     from perfvcs.reports.blame import json, lines, sarif
@@ -123,17 +128,78 @@ def _measured(repository: Repository, named: BlameWords, options: BlameOptions) 
     from perfvcs.jobs.config import seconds
     from perfvcs.locate.blame.search import BlameRequest, blame
 
-    request = BlameRequest(
-        *named,
-        options.metric,
-        options.delta / 100,
-        seconds(options.budget, "--budget"),
-        prove=not options.no_proof,
-        wait=options.wait,
-    )
     quiet = options.quiet or options.as_json or options.as_sarif
+    budget = seconds(options.budget, "--budget")
     with measuring(repository, quiet=quiet) as rig:
+        request = BlameRequest(
+            named.before,
+            named.after,
+            _question(rig, named, wait=options.wait),
+            options.metric,
+            options.delta / 100,
+            budget,
+            prove=not options.no_proof,
+            wait=options.wait,
+        )
         return blame(rig, request)
+
+
+def _question(rig: Rig, words: BlameWords, *, wait: bool) -> Question:
+    """What to blame: the benchmark named, or what the verdict on both revisions calls changed,
+    which is measured where nothing is stored; raises UsageError where nothing says what.
+    """
+    from perfvcs.jobs import matrix
+    from perfvcs.locate.blame.question import moved, question, unchosen, without_verdict
+
+    cells, wanted = matrix(rig.config), words.benchmarks
+    report = _stored(rig.repository, words)
+    change = moved(report, wanted, cells) if report else None
+    simple = without_verdict(rig.repository, cells, wanted)
+    if change is None and (not wanted or simple is None):
+        report = _checked(rig, words, wait=wait)
+        change = moved(report, wanted, cells)
+    if change is not None:
+        return question(change, cells)
+    if simple is None:
+        raise unchosen(report, words)
+    return simple
+
+
+def _stored(repository: Repository, words: BlameWords) -> Report | None:
+    """The newest verdict on both revisions: as `perf check` gave it, else by what is stored; None
+    where one has no profile.
+    """
+    from perfvcs.check import NothingToCompare
+    from perfvcs.check.markdown import decode
+    from perfvcs.profile.validity import Malformed
+    from perfvcs.repository.state import State
+
+    states = [repository.state(name) for name in (words.before, words.after)]
+    # uncommitted changes are not blamed
+    a, b = (state if state.below or not state.dirty else State(state.commit) for state in states)
+    remembered = repository.index.memory.recall(a.verdict_key, b.verdict_key)
+    if remembered is not None:
+        with suppress(Malformed):
+            return decode(remembered.report)
+    try:
+        return repository.compare(a, b)
+    except NothingToCompare:
+        return None
+
+
+def _checked(rig: Rig, words: BlameWords, *, wait: bool) -> Report:
+    """The verdict on both revisions, measured in turns now."""
+    from perfvcs.check.method import BY_RULES
+    from perfvcs.measure.request import Request
+    from perfvcs.reports.check import measure
+
+    pair = words.before, words.after
+    short = " ".join(rig.repository.project.resolve(name)[:10] for name in pair)
+    rig.progress.say(
+        f"no stored verdict says what changed: measuring first (perf check --measure {short})"
+    )
+    request = Request(jobs=words.benchmarks.jobs, wait=wait, committed=True)
+    return measure(rig, pair, request, BY_RULES).report
 
 
 def _write(blame: Blame, output: str) -> None:

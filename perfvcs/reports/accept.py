@@ -357,8 +357,14 @@ def _blame(repository: Repository, candidate: AcceptableChange) -> str:
     from perfvcs.reports.blame import named
 
     a, b = candidate.baseline, candidate.target
-    blames = [blame for blame in of_pair(repository, a, b) if blame.job == candidate.change.job]
-    if cause := named(max(blames, key=lambda blame: blame.made, default=None)):
+    change = candidate.change
+    blames = [
+        blame
+        for blame in of_pair(repository, a, b)
+        if blame.job == change.job and blame.unit in ("", change.uid)
+    ]
+    # of the whole job where nothing is known of the unit
+    if cause := named(max(blames, key=lambda blame: (blame.unit, blame.made), default=None)):
         return cause
     raise UsageError(
         f"nothing is blamed for {candidate.title} yet: run `perf blame {a[:10]} {b[:10]}"

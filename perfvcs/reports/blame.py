@@ -8,18 +8,24 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from perfvcs import __version__
-from perfvcs.locate.blame.cause import AuxiliaryTrial, Blame, Lines, SuspectFunction
+from perfvcs.locate.blame.cause import (
+    NO_FUNCTION,
+    AuxiliaryTrial,
+    Blame,
+    Count,
+    Lines,
+    SuspectFunction,
+)
 from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.text.characters import COLUMNS
 from perfvcs.text.document import json_text
-from perfvcs.text.quantity import percent, quantity, step
-from perfvcs.text.words import counted
+from perfvcs.text.quantity import change, percent, quantity, step
+from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
-TIME_UNITS = {"cpu": "s", "wall": "s"}
 MEASURES = {
     "instructions": "instructions",
     "bytecodes": "bytecode instructions",
@@ -27,21 +33,23 @@ MEASURES = {
     "cpu": "processor time",
 }  # what call trees are in, where it is what the effect is in
 MOST_SUSPECTS = 4  # further suspects, with -v
+LEFT = "where code and data lie in memory (layout, caches, page faults), or the environment"
 HUNK_LINES = 12  # of a hunk, with -v
 
 
 def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
     """The report for a terminal."""
     pair = f"{blame.baseline[:10]} -> {blame.target[:10]}"
-    report = [*_wrapped(f"{blame.job}: {_effect(blame)}, {pair}"), *_besides(blame)]
+    report = [
+        *_wrapped(f"{blame.benchmark}: {_effect(blame)}, {pair}"),
+        *_evidence(blame),
+        *_besides(blame),
+    ]
     cause = blame.cause
-    if blame.verdict == "no difference":
-        report.append(
-            f"nothing to blame: the two differ by less than {percent(blame.delta).lstrip('+')}, or"
-            " by chance"
-        )
-    elif blame.verdict == "not the code":
-        report += _wrapped(_not_the_code(blame))
+    if cause is None and blame.verdict in NO_FUNCTION:
+        report += _wrapped(_without_function(blame))
+        if blame.moved:
+            report += _wrapped(f"moved: {blame.moved} of all {blame.measure}")
     elif cause is None:
         report.append("no changed function explains it")
     else:
@@ -89,12 +97,12 @@ def named(blame: Blame | None) -> str:
     """
     cause = blame.cause if blame else None
     if blame is not None and blame.verdict == "not the code" and blame.proved:
-        return f"blamed for {blame.job}: {blame.proved.path}, {blame.proved.word}"
+        return f"blamed for {blame.benchmark}: {blame.proved.path}, {blame.proved.word}"
     if blame is None or cause is None:
         return ""
     word = "blamed" if blame.proved else "suspected"
     return (
-        f"{word} for {blame.job}: {cause.name}"
+        f"{word} for {blame.benchmark}: {cause.name}"
         f" ({cause.hunks[0].place if cause.hunks else cause.path}), {blame.verdict}"
     )
 
@@ -115,18 +123,77 @@ def _besides(blame: Blame) -> list[str]:
     return report
 
 
+def _evidence(blame: Blame) -> list[str]:
+    """What the verdict says, and what was counted, where the effect is not by these."""
+    checked, report = blame.checked, []
+    if checked is not None and checked.metric != blame.metric and checked.effect is not None:
+        effect = change(checked.effect, checked.low, checked.high)
+        report += _wrapped(f"check: {metric_name(checked.metric)} {effect}, {checked.word}")
+    report += [
+        line
+        for count in blame.counts
+        if count.metric != blame.metric
+        for line in _wrapped(f"count: {_count(count)}")
+    ]
+    return report
+
+
+def _count(count: Count) -> str:
+    """What an exact metric counted."""
+    levels = f"{count.metric} {percent(count.effect)} ({step(count.a, count.b, '')})"
+    if count.whole or not count.functions:
+        return levels
+    functions = counted(count.functions, "function")
+    if not count.differing:
+        return f"{levels}, the same in each of {functions}"
+    return f"{levels}, other counts in {count.differing:,} of {functions}"
+
+
+def _without_function(blame: Blame) -> str:
+    """Why no function is named."""
+    if blame.verdict == "same counts":
+        return f"same counts: {_left(blame)}"
+    if blame.verdict == "not seen":
+        if not blame.changed:
+            return "not seen: what changed is not read as source, so no function of it is blamed"
+        if blame.changed == 1:
+            return "not seen: the only changed function was not seen to run, so it is not blamed"
+        changed = f"{blame.changed:,} changed functions"
+        return f"not seen: none of the {changed} was seen to run, so none is blamed"
+    if blame.verdict == "not the code":
+        return _not_the_code(blame)
+    least = percent(blame.delta).lstrip("+")
+    if blame.checked is not None:
+        return (
+            f"not in {metric_name(blame.metric)}, which differs by less than {least}: `perf blame`"
+            " without --metric looks for the rest"
+        )
+    return f"nothing to blame: the two differ by less than {least}, or by chance"
+
+
+def _left(blame: Blame) -> str:
+    """What may have moved where every count is the same."""
+    metrics = {count.metric for count in blame.counts} | {blame.metric}
+    if "bytecodes" in metrics and "instructions" not in metrics:
+        return (
+            "every Python function does as much as before, so what is left is what functions of C"
+            f" do (apt install valgrind counts it), {LEFT}"
+        )
+    return f"every function does as much as before, so what is left is {LEFT}"
+
+
 def _not_the_code(blame: Blame) -> str:
     trial = blame.proved
     if trial is None:
         return "not the code: no source that is measured differs in more than comments and layout"
-    at = quantity(trial.level or 0.0, TIME_UNITS.get(blame.metric, "")).strip()
+    at = quantity(trial.level or 0.0, blame.scale).strip()
     return f"not the code: {blame.baseline[:10]} has {at} with {trial.path}: {trial.word}"
 
 
 def _effect(blame: Blame) -> str:
-    unit = TIME_UNITS.get(blame.metric, "")
-    span = "" if blame.low == blame.high else f" [{percent(blame.low)}, {percent(blame.high)}]"
-    return f"{percent(blame.effect)}{span} {blame.metric} ({step(blame.a, blame.b, unit)})"
+    exact = blame.low == blame.high
+    effect = change(blame.effect, None if exact else blame.low, None if exact else blame.high)
+    return f"{effect} {metric_name(blame.metric)} ({step(blame.a, blame.b, blame.scale)})"
 
 
 def _cause(blame: Blame, cause: SuspectFunction) -> str:
@@ -165,7 +232,9 @@ def _why(blame: Blame, cause: SuspectFunction) -> str:
 
 def _times(calls: tuple[float, float]) -> str:
     before, after = (round(count) for count in calls)
-    return f"{after:,} times" if before == after else f"{before:,} -> {after:,} times"
+    if before != after:
+        return f"{before:,} -> {after:,} times"
+    return "once" if after == 1 else f"{after:,} times"
 
 
 def _hunks(cause: SuspectFunction) -> list[str]:
@@ -204,7 +273,7 @@ def _proof(blame: Blame) -> str:
     if trial.level is None:
         return f"not proved: {trial.reason}"
     besides = f" and {trial.besides.removeprefix('with ')}" if trial.besides else ""
-    unit = TIME_UNITS.get(blame.metric, "")
+    unit = blame.scale
     at = (
         f"{quantity(trial.level, unit).strip()} without it{besides}"
         f" ({percent(trial.level / blame.a - 1)} from {blame.baseline[:10]})"
@@ -236,15 +305,20 @@ def _details(blame: Blame) -> list[str]:
     others = [suspect for suspect in blame.suspects if suspect is not cause][:MOST_SUSPECTS]
     if others:
         report.append("other changed functions:")
-        report += [
-            f"  {percent(suspect.score):>9}  {suspect.name} ({suspect.path})" for suspect in others
-        ]
+        report += [f"  {_moved(suspect):>9}  {suspect.name} ({suspect.path})" for suspect in others]
     report += [f"tried: {_trial(trial)}" for trial in blame.trials]
     report.append(
         f"{counted(blame.executions, 'execution')}, {blame.seconds:.0f} s;"
         f" {counted(blame.changed, 'changed function')}"
     )
     return report
+
+
+def _moved(suspect: SuspectFunction) -> str:
+    """How much a function that is not blamed may explain."""
+    if suspect.score or suspect.reached:
+        return percent(suspect.score)
+    return "not seen"
 
 
 def _trial(trial: AuxiliaryTrial) -> str:
@@ -285,6 +359,7 @@ def sarif(blame: Blame) -> str:
                     "metric": blame.metric,
                     "verdict": blame.verdict,
                     "job": blame.job,
+                    "benchmark": blame.benchmark,
                 },
             }
         )

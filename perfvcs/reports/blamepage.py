@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.blame.cause import Blame, Node
 from perfvcs.locate.sources.outline import plain, unit
-from perfvcs.reports.blame import TIME_UNITS, lines
+from perfvcs.reports.blame import lines
 from perfvcs.text.quantity import micro_sign, percent, quantity
 
 NARROWEST = 0.15  # percent of the width; what is narrower is left out
@@ -101,7 +101,7 @@ def page(blame: Blame) -> str:
             flames.append((name[:10], ROW_HEIGHT * (max(box.row for box in boxes) + 1), boxes))
     return render(
         "blame.html",
-        title=f"{blame.job}: {blame.baseline[:10]} -> {blame.target[:10]}",
+        title=f"{blame.benchmark}: {blame.baseline[:10]} -> {blame.target[:10]}",
         said="\n".join(lines(blame)),
         cause=cause,
         suspects=blame.suspects,
@@ -111,5 +111,5 @@ def page(blame: Blame) -> str:
         measure=blame.measure,
         baseline=blame.baseline[:10],
         share=lambda value: percent(value) if value else "",
-        level=lambda value: quantity(value, TIME_UNITS.get(blame.metric, "")).strip(),
+        level=lambda value: quantity(value, blame.scale).strip(),
     )

@@ -73,7 +73,7 @@ def unwrapped(out):
 
 
 def blamed(perf, *args):
-    return json.loads(perf("blame", "--metric", "bytecodes", "-q", "--json", *args).out)
+    return json.loads(perf("blame", "work", "--metric", "bytecodes", "-q", "--json", *args).out)
 
 
 SLOWER = (
@@ -84,7 +84,7 @@ SLOWER = (
 
 def test_the_function_that_became_dearer_is_named_with_its_hunk_and_proved(library, perf):
     changed(library, SLOWER, ("return number\n", "return number  # as it is\n"))
-    said = unwrapped(perf("blame", "--metric", "bytecodes", "-q").out)
+    said = unwrapped(perf("blame", "work", "--metric", "bytecodes", "-q").out)
     assert "bytecodes" in said[0] and "work: +" in said[0]
     assert said[1].startswith("cause: scaled (library.py): each call costs more, called ")
     assert said[2] == "hunk:  library.py:20-23 (-1 +4)"
@@ -181,7 +181,7 @@ def test_code_whose_names_differ_from_run_to_run_is_traced_to_what_writes_it(lib
 
 def test_versions_that_do_not_differ_have_nothing_to_blame(library, perf):
     changed(library, ("return number * SCALE", "return SCALE * number"))
-    said = "\n".join(unwrapped(perf("blame", "--metric", "bytecodes", "-q").out))
+    said = "\n".join(unwrapped(perf("blame", "work", "--metric", "bytecodes", "-q").out))
     assert "nothing to blame: the two differ by less than 1.0 %" in said
     assert blamed(perf)["suspects"] == []
 
@@ -206,7 +206,7 @@ def test_comments_and_layout_are_not_blamed(library, perf):
             "library.py": (library.root / "library.py").read_text() + "# the end\n",
         },
     )
-    said = "\n".join(unwrapped(perf("blame", "--metric", "bytecodes", "-q").out))
+    said = "\n".join(unwrapped(perf("blame", "work", "--metric", "bytecodes", "-q").out))
     assert (
         "not the code: no source that is measured differs in more than comments and layout" in said
     )
@@ -289,7 +289,7 @@ def test_bisect_goes_on_to_the_function_in_the_commit_that_it_names(library, per
 
 def test_what_is_not_proved_is_suspected_and_not_called_the_cause(library, perf):
     changed(library, SLOWER)
-    said = unwrapped(perf("blame", "--metric", "bytecodes", "-q", "--no-proof").out)
+    said = unwrapped(perf("blame", "work", "--metric", "bytecodes", "-q", "--no-proof").out)
     assert (
         said[1].startswith("maybe: scaled (library.py): each call costs more, called ")
         and said[-1] == "proof: not tried"
@@ -299,7 +299,15 @@ def test_what_is_not_proved_is_suspected_and_not_called_the_cause(library, perf)
 def test_a_page_that_cannot_be_written_is_one_line(library, perf):
     changed(library, SLOWER)
     said = perf(
-        "blame", "--metric", "bytecodes", "-q", "--no-proof", "-o", "nowhere/page.html", code=2
+        "blame",
+        "work",
+        "--metric",
+        "bytecodes",
+        "-q",
+        "--no-proof",
+        "-o",
+        "nowhere/page.html",
+        code=2,
     )
     assert (
         said.err
@@ -309,7 +317,7 @@ def test_a_page_that_cannot_be_written_is_one_line(library, perf):
 
 def test_sarif_points_to_the_lines(library, perf):
     changed(library, SLOWER)
-    log = json.loads(perf("blame", "--metric", "bytecodes", "-q", "--sarif").out)
+    log = json.loads(perf("blame", "work", "--metric", "bytecodes", "-q", "--sarif").out)
     place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert place == {
         "artifactLocation": {"uri": "library.py"},
@@ -324,7 +332,7 @@ def test_the_page_has_the_diff_both_flame_graphs_and_nothing_that_is_obeyed(libr
         .replace("return found", "return found - 25 * 0")
     )
     changed(library, (SLOWER[0], hostile))
-    perf("blame", "--metric", "bytecodes", "-q", "-o", "page.html")
+    perf("blame", "work", "--metric", "bytecodes", "-q", "-o", "page.html")
     text = (library.root / "page.html").read_text()
     assert "<script" not in text and "&lt;/script&gt;" in text
     assert text.count("<svg") == 2
@@ -401,16 +409,6 @@ def test_a_benchmark_that_only_the_new_version_has_is_named(library, perf):
     assert "cannot be measured" in said.err and "other.py" in said.err
 
 
-def test_of_several_benchmarks_one_has_to_be_named_or_measured(library, perf):
-    library.write("perf.toml", CONFIG + CONFIG.replace('"work"', '"other"'))
-    changed(library, SLOWER)
-    said = perf("blame", code=2)
-    assert (
-        "no stored verdict says which benchmark changed: name one" in said.err
-        and "(other, work)" in said.err
-    )
-
-
 MAIN = """\
 int main(void)
 {
@@ -465,7 +463,7 @@ def test_a_function_of_c_is_named_and_proved(program, perf):
     program.commit(
         "linear", **{"search.c": C.replace(BINARY, LINEAR).replace("key % 7", "key % 7 + 0")}
     )
-    said = unwrapped(perf("blame", "-q").out)
+    said = unwrapped(perf("blame", "search", "-q").out)
     assert said[0].startswith("search: +") and " instructions (" in said[0]
     assert said[1].startswith("cause: find (search.c): each call costs more, called 900 times")
     assert said[-1].startswith("proof: proved: ")
@@ -480,7 +478,7 @@ def test_a_version_that_does_not_build_without_a_hunk_is_tried_with_more(program
     program.commit(
         "linear", **{"search.c": changed.replace("find(keys, 500, i)", "find(0, keys, 500, i)")}
     )
-    found = json.loads(perf("blame", "-q", "--json").out)
+    found = json.loads(perf("blame", "search", "-q", "--json").out)
     assert found["verdict"] == "proved"
     assert found["trials"][0]["name"] == "find"
 
@@ -499,7 +497,7 @@ def test_a_function_that_the_compiler_put_into_its_caller_is_named_before_that(p
         "int keys[500], sum = 0;", "int keys[500], sum = 1 - 1;"
     )
     program.commit("linear", **{"search.c": harmless.replace(BINARY, LINEAR)})
-    said = unwrapped(perf("blame", "-q", "-v").out)
+    said = unwrapped(perf("blame", "search", "-q", "-v").out)
     assert said[1].startswith("cause: find (search.c): each call costs more, +")
     assert (
         "proof: proved: " in said[4] + said[3]
@@ -517,9 +515,10 @@ def test_dependencies_and_inputs_are_reported_before_functions(library, perf):
         },
     )
     library.commit("more", **{"data.txt": "x" * 90})
-    said = unwrapped(perf("blame", "--metric", "bytecodes", "-q").out)
+    said = unwrapped(perf("blame", "work", "--metric", "bytecodes", "-q").out)
     assert said[1].startswith("not the code")
-    assert said[2] == "also:  1 other file changed: data.txt"
+    assert said[2].startswith("moved: total (library.py) +")
+    assert said[3] == "also:  1 other file changed: data.txt"
 
 
 STRIPPED_NOTE = "without valgrind functions of C are known by their time only: apt install valgrind"
@@ -563,7 +562,7 @@ def test_bytes_allocated_are_blamed_on_the_function_that_allocates_them(buffers,
     buffers.commit(
         "room", **{"search.c": BUFFERS.replace("strlen(text) + 1)", "2 * strlen(text) + 30)")}
     )
-    said = unwrapped(perf("blame", "-q", "--metric", "allocated").out)
+    said = unwrapped(perf("blame", "search", "-q", "--metric", "allocated").out)
     assert " allocated (" in said[0] and said[0].startswith("search: +")
     assert said[1].startswith("cause: copied (search.c)") and said[1].endswith(" % in all")
     assert said[-1].startswith("proof: proved: ")
@@ -599,7 +598,7 @@ def test_without_valgrind_allocations_name_the_function(buffers, perf):
         "strcpy(copy, text);", "memset(copy, 0, strlen(text) + 100000);\n    strcpy(copy, text);"
     )
     buffers.commit("room", **{"search.c": slower.replace("int sum = 0", "int sum = 1 - 1")})
-    found = json.loads(perf("blame", "-q", "--json").out)
+    found = json.loads(perf("blame", "search", "-q", "--json").out)
     assert found["metric"] == "cpu" and STRIPPED_NOTE in found["notes"]
     assert found["suspects"][0]["name"] == "copied"
 
@@ -610,7 +609,7 @@ def test_without_valgrind_allocations_name_the_function(buffers, perf):
 def test_a_program_that_names_no_lines_has_its_changed_function_blamed(program, perf, flag):
     program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-g ", flag))
     program.commit("linear", **{"search.c": C.replace(BINARY, LINEAR)})
-    found = json.loads(perf("blame", "-q", "--json").out)
+    found = json.loads(perf("blame", "search", "-q", "--json").out)
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "find")
 
 
@@ -620,7 +619,7 @@ def test_without_a_compiler_the_build_that_failed_is_named(program, perf):
         "perf.toml", (program.root / "perf.toml").read_text().replace("gcc", "no-such-compiler")
     )
     program.commit("linear", **{"search.c": C.replace(BINARY, LINEAR)})
-    said = perf("blame", "-q", code=5)
+    said = perf("blame", "search", "-q", code=5)
     assert len(said.err.splitlines()) == 1 and "no-such-compiler" in said.err
 
 
@@ -673,7 +672,7 @@ def test_templates_and_lambdas_of_cpp_are_named(project, perf, level):
             "table.cpp": CPP.replace(FASTER, SLOWER_CPP).replace("long sum = 0", "long sum = 1 - 1")
         },
     )
-    found = json.loads(perf("blame", "-q", "--json").out)
+    found = json.loads(perf("blame", "table", "-q", "--json").out)
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "Table::find")
 
 
@@ -709,7 +708,7 @@ def test_a_function_inside_the_body_of_a_changed_one_is_tried_after_it(program, 
         "return keys[place]", "return keys[place] / (place % 3 + 1) * (place % 3 + 1)"
     )
     program.commit("slower", **{"search.c": slower.replace("int found = 0;", "int found = 1 - 1;")})
-    found = json.loads(perf("blame", "-q", "--json").out)
+    found = json.loads(perf("blame", "search", "-q", "--json").out)
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "cell")
 
 
@@ -724,7 +723,7 @@ def test_a_function_inside_the_body_of_its_caller_is_named_before_others(program
         "return keys[place]", "return keys[place] / (place % 3 + 1) * (place % 3 + 1)"
     )
     program.commit("slower", **{"search.c": slower.replace("key % 7", "key % 7 + 0")})
-    found = json.loads(perf("blame", "-q", "--json").out)
+    found = json.loads(perf("blame", "search", "-q", "--json").out)
     assert (found["verdict"], found["suspects"][0]["name"]) == ("proved", "cell")
 
 

@@ -63,7 +63,7 @@ def pinned(project, tmp_path):
 
 
 def blamed(perf):
-    return json.loads(perf("blame", "--metric", "bytecodes", "-q", "--json").out)
+    return json.loads(perf("blame", "work", "--metric", "bytecodes", "-q", "--json").out)
 
 
 @pytest.mark.slow

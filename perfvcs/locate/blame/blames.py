@@ -45,7 +45,9 @@ def asked(
 
     Raises UsageError.
     """
-    from perfvcs.locate.blame.search import NothingToBlame  # takes longer than reading what is kept
+    from perfvcs.locate.blame.question import (
+        NothingToBlame,
+    )  # takes longer than reading what is kept
 
     named = read(lambda: repository, words, wanted, way="one", runs=runs)
     project = repository.project
@@ -54,7 +56,12 @@ def asked(
         before, _, after = revisions[0].partition("..")
         revisions = [before or "HEAD", after or "HEAD"]
     if len(revisions) == 2:
-        return BlameWords(revisions[0], revisions[1], named.benchmarks)
+        before, after = revisions
+        if project.resolve(before) == project.resolve(after):
+            raise NothingToBlame(
+                f"{before} and {after} are the same commit: name two different ones"
+            )
+        return BlameWords(before, after, named.benchmarks)
     b = revisions[0] if revisions else "HEAD"
     details = project.describe([project.resolve(b)]).get(project.resolve(b))
     if details is None or not details.parents:
@@ -65,14 +72,18 @@ def asked(
 def store(repository: Repository, blame: Blame) -> None:
     """Keep a result in the place of an older one for the same pair and benchmark."""
     folder = make_folder(repository.home / BLAMES_FOLDER)
-    disk.write(folder / _name(blame.baseline, blame.target, blame.job), msgspec.json.encode(blame))
+    disk.write(
+        folder / _name(blame.baseline, blame.target, blame.benchmark), msgspec.json.encode(blame)
+    )
 
 
 def load(repository: Repository, a: str, b: str, benchmarks: BenchmarkFilter = EVERYTHING) -> Blame:
     """The newest result for a pair and a benchmark; raises UsageError where there is none."""
     before, after = repository.project.resolve(a), repository.project.resolve(b)
     results = [
-        result for result in of_pair(repository, before, after) if benchmarks.has_job(result.job)
+        result
+        for result in of_pair(repository, before, after)
+        if benchmarks.has(result.job, result.unit or result.job, result.size)
     ]
     if not results:
         raise UsageError(
@@ -108,6 +119,6 @@ def every(repository: Repository, first: str = "") -> list[Blame]:
     return results
 
 
-def _name(a: str, b: str, job: str) -> str:
-    digest = hashlib.sha256(job.encode("utf-8", "surrogatepass")).hexdigest()
+def _name(a: str, b: str, benchmark: str) -> str:
+    digest = hashlib.sha256(benchmark.encode("utf-8", "surrogatepass")).hexdigest()
     return f"{a[:16]}-{b[:16]}-{digest[:12]}.json"

@@ -7,18 +7,35 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from perfvcs.profile.naming import labelled
+
 # the share of the effect by which the auxiliary version may miss the level, whatever delta is
 ENOUGH_SHARE = 0.2
 EXACT_SHARE = 0.05  # the same of exact values, where delta is less
 SMALLEST_SHARE = 0.1  # a smaller share of the effect is not a contribution
+# the share of a verdict's effect from which on an exact metric shows the same difference
+SHOWN_SHARE = 0.25
 LEVEL = 0.95  # of the intervals
 # what is taken back besides a function where nothing less works
 WHOLE_FILE = "with the whole file"
 
 ProofWord = Literal["proved", "contributes", "not proved", "open"]
 FunctionVerdict = Literal[
-    "proved", "contributes", "not proved", "suspected", "not the code", "no difference"
+    "proved",
+    "contributes",
+    "not proved",
+    "suspected",
+    "same counts",
+    "not seen",
+    "not the code",
+    "no difference",
 ]
+NO_FUNCTION: tuple[FunctionVerdict, ...] = (
+    "same counts",
+    "not seen",
+    "not the code",
+    "no difference",
+)  # name none
 
 
 class VersionValues(msgspec.Struct, frozen=True):
@@ -224,6 +241,56 @@ def best(trials: Iterable[AuxiliaryTrial]) -> AuxiliaryTrial | None:
     )
 
 
+class Checked(msgspec.Struct, frozen=True):
+    """What the newest verdict on the two versions says of the benchmark: the ``word``, the effect
+    by a ``metric`` in ``scale`` with its interval, and both levels; ``in_turns``: measured so.
+    """
+
+    metric: str
+    scale: str
+    word: str
+    effect: float | None = None
+    low: float | None = None
+    high: float | None = None
+    baseline: float | None = None
+    target: float | None = None
+    in_turns: bool = False
+
+    def agrees(self, value: float) -> bool:
+        """Whether an exact effect may be the same difference: it has its sign, and at least a
+        quarter of what the interval leaves.
+
+        >>> checked = Checked("cpu", "s", "degradation", 0.4, 0.32, 0.48)
+        >>> checked.agrees(0.1), checked.agrees(0.02), checked.agrees(-0.4)
+        (True, False, False)
+        """
+        if self.effect is None:
+            return True
+        bounds = (self.effect, self.low, self.high)
+        nearest = min(abs(bound) for bound in bounds if bound is not None)
+        return value * self.effect > 0 and abs(value) >= SHOWN_SHARE * nearest
+
+
+class Count(msgspec.Struct, frozen=True):
+    """What one execution of each version counted by an exact metric, and of how many ``functions``
+    that is known; of those, how many are ``differing``.
+
+    ``whole``: of the whole program, though a unit of it was asked for.
+    """
+
+    metric: str
+    a: float
+    b: float
+    functions: int = 0
+    differing: int = 0
+    whole: bool = False
+
+    @property
+    def effect(self) -> float:
+        """The relative difference."""
+        return self.b / self.a - 1 if self.a else 0.0
+
+
 class Node(msgspec.Struct, frozen=True, array_like=True):
     """A node of both call trees: name, parent, cost with all below it and calls of each side."""
 
@@ -236,19 +303,24 @@ class Node(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Blame(msgspec.Struct, frozen=True, kw_only=True):
-    """The document of `perf blame`; ``effect`` is b/a - 1 by ``metric``, with its interval where
-    the metric is not exact.
+    """The document of `perf blame`; ``effect`` is b/a - 1 by ``metric`` (in ``scale``), with its
+    interval where the metric is not exact.
 
+    ``unit`` is a part of the job, empty: the whole program. ``counts``: what exact metrics counted.
     ``elsewhere``: what differs besides the code, a line each. ``others``: files that differ and are
-    not source, in words. ``dependencies``: the old version with the new one's. ``tree``: the
-    heaviest nodes of both call trees in ``measure``.
+    not read as source, in words. ``moved``: the function that moved most, changed or not.
+    ``dependencies``: the old version with the new one's. ``tree``: the heaviest nodes of both call
+    trees in ``measure``.
     """
 
     format: str = "perfvcs-blame/1"
     baseline: str
     target: str
     job: str
+    unit: str = ""
+    size: float | None = None
     metric: str
+    scale: str = ""
     a: float
     b: float
     effect: float
@@ -256,6 +328,8 @@ class Blame(msgspec.Struct, frozen=True, kw_only=True):
     high: float
     delta: float
     verdict: FunctionVerdict
+    checked: Checked | None = None
+    counts: list[Count] = []
     suspects: list[SuspectFunction] = []
     trials: list[AuxiliaryTrial] = []
     dependencies: AuxiliaryTrial | None = None
@@ -263,11 +337,17 @@ class Blame(msgspec.Struct, frozen=True, kw_only=True):
     others: str = ""
     notes: list[str] = []
     measure: str = ""
+    moved: str = ""
     tree: list[Node] = []
     changed: int = 0
     executions: int = 0
     seconds: float = 0.0
     made: str = ""
+
+    @property
+    def benchmark(self) -> str:
+        """What was blamed, for people."""
+        return labelled(self.job, self.unit, self.size)
 
     @property
     def tried(self) -> list[AuxiliaryTrial]:
@@ -298,7 +378,7 @@ class Blame(msgspec.Struct, frozen=True, kw_only=True):
         """The function that is blamed: the one that was proved, else the most suspect; None where
         there is none.
         """
-        if self.verdict in ("no difference", "not the code"):
+        if self.verdict in NO_FUNCTION:
             return None
         if trial := self.proved:
             return next(

@@ -6,20 +6,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from msgspec import structs
 
-from perfvcs.errors import UsageError
-from perfvcs.jobs import Cell
 from perfvcs.locate.blame.calltree import CallTree, least_of
-from perfvcs.locate.blame.cause import RelativeEffect, VersionValues, effect
+from perfvcs.locate.blame.cause import Count, RelativeEffect, VersionValues, effect, judge
+from perfvcs.locate.blame.gauge import BYTES, SECONDS, Gauge, Gauges
 from perfvcs.locate.blame.laboratory import Bench, Laboratory, UnmeasurableVersion, level
-from perfvcs.locate.blame.pairing import MatchedTree, contributions, match, unsettled
+from perfvcs.locate.blame.pairing import MatchedTree, contributions, differing, match, unsettled
 from perfvcs.locate.blame.places import Places
+from perfvcs.locate.blame.question import Question
 from perfvcs.locate.blame.suspects import TreeEvidence
 from perfvcs.measure.site import Version
+from perfvcs.plugins.collector import divided
 from perfvcs.profile import Profile
+from perfvcs.text.quantity import percent
 
 # blocks of a sampled metric, after each of which it is decided whether more are needed
 TURNS = (6, 12, 24)
@@ -27,22 +28,25 @@ REPEATS = 3  # executions by time, of which the least counts
 SAMPLED = 5  # executions under a sampler, which add up
 # the share of the effect that bytecode instructions must have, for them to tell all
 EXPLAINED = 0.75
-BlameMetric = Literal["auto", "instructions", "bytecodes", "cpu", "allocated"]
-COLLECTORS: dict[BlameMetric, str] = {
-    "instructions": "instructions",
-    "bytecodes": "bytecode",
-    "allocated": "memory",
-    "cpu": "time",
+WHOLE = "counted over the whole program"  # what collectors say that cannot divide a program
+VALGRIND_FAILED = "valgrind said: "
+MISSING = {
+    "instructions": "its instructions are not counted",
+    "bytecodes": "its bytecode is not counted",
+    "allocated": "what it allocates is not counted",
+    "allocations": "what it allocates is not counted",
+    "samples": "it is not sampled",
+    "python time": "the time of its functions is not known",
 }
 
 
 @dataclass
 class MeasuredSides:
-    """What both versions gave: the effect by one metric, and trees with the difference by function
+    """What both versions gave: the effect by one gauge, and trees with the difference by function
     in units of ``measure``.
     """
 
-    metric: BlameMetric
+    gauge: Gauge
     levels: VersionValues
     effect: RelativeEffect
     evidence: list[TreeEvidence] = field(default_factory=list)
@@ -51,163 +55,233 @@ class MeasuredSides:
 
 @dataclass
 class CommitComparison:
-    """One benchmark on two commits; ``profiles`` are those of the first execution, ``notes`` what
-    could not be measured.
-
-    ``metric`` is what the effect is shown by: "auto" takes the first exact one that shows any, else
-    processor time.
+    """One benchmark on two commits; ``profiles`` are those of the first execution, ``counts`` what
+    exact metrics counted, ``ran`` the functions that were seen to run, ``notes`` what could not be
+    measured.
     """
 
     laboratory: Laboratory
     a: str
     b: str
-    metric: BlameMetric
+    question: Question
+    gauges: Gauges
     delta: float
     places: Places
-    notes: list[str] = field(default_factory=list)
     profiles: list[Profile] = field(default_factory=list)
+    counts: list[Count] = field(default_factory=list)
+    ran: set[str] = field(default_factory=set)
+
+    @property
+    def notes(self) -> list[str]:
+        """What could not be measured."""
+        return self.gauges.notes
 
     def measure(self) -> MeasuredSides:
         """The effect, and where there is one the call trees; raises UnmeasurableVersion,
         UsageError.
         """
-        python = self.laboratory.runs_python()
-        cells = {"time": self.laboratory.under("time"), **self._exact_cells(python=python)}
-        if python:
-            cells["python time"] = self.laboratory.under("bytecode", meter="time", warm=False)
-        elif "instructions" not in cells:
-            cells |= self._approximate_cells()
+        own, exact = self.gauges.own(), self.gauges.exact()
+        cells = {"own": own.cell} | {gauge.metric: gauge.cell for gauge in exact}
+        cells |= {**self.gauges.approximate(), "whole": self.gauges.whole()}
         with self.laboratory.open(
             [Version(self.a), Version(self.b)], list(cells.values())
         ) as opened:
             bench = _Named(opened, list(cells))
-            self.profiles = bench.run("time")  # imports are compiled, files are read
-            counts = self._optional(bench, "bytecodes", "not counted in Python")
-            measured = self._effect(bench, counts)
+            self.profiles = bench.run("own")  # imports are compiled, files are read
+            self._see(self.profiles)
+            counted = {
+                gauge.metric: profiles
+                for gauge in exact
+                if (profiles := self._counted(bench, gauge)) is not None
+            }
+            sides = [
+                self._exact(gauge, counted[gauge.metric])
+                for gauge in exact
+                if gauge.metric in counted
+            ]
+            measured = self._effect(bench, own, sides)
             if measured.effect.real:
-                self._explain(bench, measured, counts)
+                self._explain(bench, measured, counted)
         return measured
 
-    def gauge(self, metric: BlameMetric) -> Cell | None:
-        """The benchmark under the collector of an exact metric; None where that cannot run here."""
-        options: dict[str, object] = {}
-        if metric == "bytecodes":
-            options = {"warm": False}
-        elif metric == "instructions":
-            # of a Python program the total alone, since the functions that valgrind sees are the
-            # interpreter's
-            python = self.laboratory.runs_python()
-            options = {
-                "tool": "cachegrind" if python else "callgrind",
-                "repeat": 0,
-                "inlined": not python,
-            }
-        cell = self.laboratory.under(COLLECTORS[metric], **options)
-        reason = cell.collector.available()
-        if reason and self.metric == metric:
-            raise UsageError(reason)
-        return None if reason else cell
+    def trial(
+        self, measured: MeasuredSides, auxiliary: Version, is_over: Callable[[], bool]
+    ) -> VersionValues:
+        """The levels of a, b and another version, by the gauge that shows the effect; exact ones of
+        a and b are known.
 
-    def _exact_cells(self, *, python: bool) -> dict[str, Cell]:
-        wanted: dict[BlameMetric, bool] = {
-            "instructions": self.metric in ("auto", "instructions"),
-            "bytecodes": python and self.metric not in ("cpu", "allocated"),
-            "allocated": self.metric == "allocated",
-        }
-        cells = {metric: self.gauge(metric) for metric, is_wanted in wanted.items() if is_wanted}
-        if wanted["instructions"] and cells["instructions"] is None:
-            self.notes.append(
-                "without valgrind functions of C are known by their time only: apt install valgrind"
-            )
-        return {metric: cell for metric, cell in cells.items() if cell is not None}
-
-    def _approximate_cells(self) -> dict[str, Cell]:
-        """What shows the functions of a compiled program without counting its instructions:
-        samples, and allocations.
+        Raises UnmeasurableVersion where that version does not run.
         """
-        cells = {
-            "samples": self.laboratory.under("samples"),
-            "allocated": self.laboratory.under("memory"),
-        }
-        return {name: cell for name, cell in cells.items() if cell.collector.available() is None}
+        gauge = measured.gauge
+        if gauge.exact:
+            with self.laboratory.open([auxiliary], [self.gauges.whole(), gauge.cell]) as bench:
+                bench.run(0)
+                (level,) = map(gauge.levels, bench.run(1))
+            return VersionValues(measured.levels.a, measured.levels.b, level)
+        versions = [Version(self.a), Version(self.b), auxiliary]
+        with self.laboratory.open(versions, [gauge.cell]) as bench:
+            done = 0
+            for turns in TURNS:
+                levels = VersionValues(*map(gauge.levels, bench.run(0, turns - done)))
+                done = turns
+                if judge(levels, self.delta).word != "open" or is_over():
+                    break
+        return levels
 
-    def _optional(
-        self, bench: _Named, name: str, otherwise: str, times: int = 1
-    ) -> list[Profile] | None:
+    @property
+    def agree(self) -> bool:
+        """Whether exact metrics were counted, and every function's count is the same on both
+        sides.
+        """
+        return bool(self.counts) and not any(
+            count.whole or count.differing or abs(count.effect) >= self.delta
+            for count in self.counts
+        )
+
+    def _counted(self, bench: _Named, gauge: Gauge) -> list[Profile] | None:
+        """Profiles by an exact metric; None, with a note, where it cannot be counted."""
+        if self.gauges.metric == gauge.metric:
+            profiles = bench.run(gauge.metric)
+        elif (optional := self._optional(bench, gauge.metric)) is not None:
+            profiles = optional
+        else:
+            return None
+        inside = {divided(profile) for profile in profiles}
+        whole = bool(self.laboratory.unit) and not all(inside)
+        if len(inside) > 1:
+            self.notes.append(
+                f"{gauge.metric} could be counted inside {self.laboratory.unit} on one side only"
+            )
+            return None
+        (a,), (b,) = map(gauge.levels, profiles)
+        sides = [CallTree.of(profile) or CallTree.of_paths([]) for profile in profiles]
+        self._see(profiles)
+        self.counts.append(Count(gauge.metric, a, b, *differing(*sides), whole))
+        return profiles
+
+    def _see(self, profiles: Iterable[Profile]) -> None:
+        """Notes which functions ran."""
+        for profile in profiles:
+            frames = profile.stacks.frames if profile.stacks else []
+            self.ran |= {owner for frame in frames if (owner := self.places.owner(frame))}
+            self.ran |= set(profile.reached.functions if profile.reached else ())
+
+    def _optional(self, bench: _Named, name: str, times: int = 1) -> list[Profile] | None:
         """Profiles of what may turn out not to work, with a note where it does not."""
         if name not in bench.names:
             return None
         try:
             return bench.run(name, times)
         except UnmeasurableVersion as error:
-            self.notes.append(f"{otherwise}: {error}")
+            self.notes.append(f"{MISSING[name]}: {error}")
+            if VALGRIND_FAILED in str(error):  # its own words help nobody but its authors
+                self.notes[-1] = "valgrind cannot run this program, so its functions are sampled"
             bench.bench.session.failures.clear()
             return None
 
-    def _effect(self, bench: _Named, counts: list[Profile] | None) -> MeasuredSides:
-        """The effect by the first exact metric that shows one, else by processor time in turns."""
-        exact: MeasuredSides | None = None
-        if self.metric in ("auto", "instructions") and "instructions" in bench.names:
-            exact = self._exact("instructions", bench.run("instructions"))
-        elif self.metric == "allocated":
-            exact = self._exact("allocated", bench.run("allocated"))
-        elif counts:
-            exact = self._exact("bytecodes", counts)
-        if exact is not None and (exact.effect.real or self.metric != "auto"):
-            return exact
+    def _effect(self, bench: _Named, own: Gauge, counted: Sequence[MeasuredSides]) -> MeasuredSides:
+        """The effect by the first exact metric that shows what the verdict shows; else the
+        verdict's own, else processor time in turns.
+        """
+        if own.exact and self.gauges.metric == "auto":
+            return self._exact(own, self.profiles)
+        whole = {count.metric for count in self.counts if count.whole}
+        if len(whole) < len(self.counts):  # those inside the unit say all
+            self.counts = [count for count in self.counts if not count.whole]
+        sides = [side for side in counted if side.gauge.metric not in whole]
+        asked = next((side for side in sides if side.gauge.metric == self.gauges.metric), None)
+        if asked is not None:
+            return asked
+        first = next((side for side in sides if self._shows(side)), None)
+        if first is not None:
+            return first
+        timed = self._timed(bench, own)
+        fitting = [side for side in sides if self._fits(side.gauge)]
+        # an exact figure says more than an interval
+        return timed if timed.effect.real or not fitting else fitting[0]
+
+    def _fits(self, gauge: Gauge) -> bool:
+        """Whether a gauge may show the difference of what is asked about."""
+        wanted = BYTES if gauge.metric == "allocated" else SECONDS
+        return not self.question.metric or self.question.scale == wanted
+
+    def _shows(self, side: MeasuredSides) -> bool:
+        """Whether an exact metric shows the difference that is asked about."""
+        checked = self.question.checked
+        if not (side.effect.real and self._fits(side.gauge)):
+            return False
+        return checked is None or checked.agrees(side.effect.value)
+
+    def _exact(self, gauge: Gauge, profiles: Sequence[Profile]) -> MeasuredSides:
+        levels = VersionValues(*map(gauge.levels, profiles))
+        return MeasuredSides(gauge, levels, effect(levels.a, levels.b, self.delta, exact=True))
+
+    def _timed(self, bench: _Named, own: Gauge) -> MeasuredSides:
+        """The effect as the verdict has it where that was measured in turns, else measured so
+        now.
+        """
+        checked = self.question.checked
+        if checked is not None and checked.in_turns and own.metric == checked.metric:
+            known = checked.effect, checked.low, checked.high, checked.baseline, checked.target
+            if None not in known:
+                value, low, high, a, b = (number or 0.0 for number in known)
+                return MeasuredSides(
+                    own, VersionValues([a], [b]), RelativeEffect(value, low, high, real=True)
+                )
         done = 1
         for turns in TURNS:
-            levels = [level(profile) for profile in bench.run("time", turns - done)]
+            levels = VersionValues(*map(own.levels, bench.run("own", turns - done)))
             done = turns
-            sampled = VersionValues(levels[0], levels[1])
-            seen = effect(levels[0], levels[1], self.delta, exact=False)
+            seen = effect(levels.a, levels.b, self.delta, exact=False)
             if seen.real or max(abs(seen.low), abs(seen.high)) < self.delta:
                 break
-        if not seen.real and exact is not None:
-            return exact  # the exact figure says more than an interval
-        return MeasuredSides("cpu", sampled, seen)
-
-    def _exact(self, metric: BlameMetric, profiles: list[Profile]) -> MeasuredSides:
-        levels = [level(profile)[-1:] for profile in profiles]
-        return MeasuredSides(
-            metric,
-            VersionValues(levels[0], levels[1]),
-            effect(levels[0], levels[1], self.delta, exact=True),
-        )
+        return MeasuredSides(own, levels, seen)
 
     def _explain(
-        self, bench: _Named, measured: MeasuredSides, counts: list[Profile] | None
+        self, bench: _Named, measured: MeasuredSides, counted: dict[str, list[Profile]]
     ) -> None:
         """The call trees of both sides, and what each function adds."""
-        if measured.metric == "allocated":
-            self._add(measured, "bytes allocated", bench.again("allocated"))
-            return
-        if counts:
-            tree = self._add(measured, "bytecode instructions", counts)
+        if "allocated" in counted:
+            self._add(measured, "bytes allocated", counted["allocated"])
+        elif "bytecodes" in counted:
+            tree = self._add(measured, "bytecode instructions", counted["bytecodes"])
             shown = tree.difference / (sum(tree.own[0]) or 1.0)
-            if shown / measured.effect.value >= EXPLAINED:
-                return
-            measured.evidence.append(self._by_time(bench.run("python time", REPEATS)))
-            measured.measure = "processor time"
-        elif "instructions" in bench.names and not self.laboratory.runs_python():
-            self._add(measured, "instructions", bench.again("instructions"))
+            if self._is_whole() or shown / measured.effect.value < EXPLAINED:
+                self._add_time(bench, measured)
         else:
-            self._explain_without_counts(bench, measured)
+            self._explain_compiled(bench, measured, counted)
+        if self._is_whole():
+            self._say_whole(bench)
 
-    def _explain_without_counts(self, bench: _Named, measured: MeasuredSides) -> None:
-        """Allocations, which are exact, and samples, which say more of the time."""
-        if allocations := self._optional(bench, "allocated", "allocations are not known"):
+    def _explain_compiled(
+        self, bench: _Named, measured: MeasuredSides, counted: dict[str, list[Profile]]
+    ) -> None:
+        """Instructions; where they do not show the effect, allocations, which are exact, and
+        samples, which say more of the time.
+        """
+        if "instructions" in counted and not self.gauges.python:
+            self._add(measured, "instructions", counted["instructions"])
+        if measured.gauge.metric == "instructions" and measured.evidence:
+            return
+        before = len(self.notes)
+        allocations = None if measured.evidence else self._optional(bench, "allocations")
+        if allocations:
             self._add(measured, "bytes allocated", allocations)
-        if samples := self._optional(bench, "samples", "not sampled", SAMPLED):
+        if samples := self._optional(bench, "samples", SAMPLED):
+            del self.notes[before:]  # samples also show what allocates
             self._add(measured, "samples", samples)
         if not measured.evidence:
+            self.notes.append("the cost of functions is not known here")
+        elif self.places.names_native and not self.ran:
             self.notes.append(
-                "the cost of functions is not known here, so every changed function is a suspect"
+                "no function of the project has its name in the program: compile it with -g, and"
+                " do not strip it"
             )
 
     def _add(
         self, measured: MeasuredSides, measure: str, profiles: Sequence[Profile]
     ) -> MatchedTree:
+        self._see(profiles)
         first, second = (CallTree.of(profile) or CallTree.of_paths([]) for profile in profiles)
         tree = match(first, second)
         if len(tree) > 1:
@@ -215,16 +289,36 @@ class CommitComparison:
             measured.measure = measure
         return tree
 
-    def _by_time(self, profiles: list[Profile]) -> TreeEvidence:
+    def _add_time(self, bench: _Named, measured: MeasuredSides) -> None:
         """Trees by processor time: of each path the least, and how far functions vary from
         execution to execution.
         """
+        profiles = self._optional(bench, "python time", REPEATS)
+        if not profiles:
+            return
         sides = [list(filter(None, map(CallTree.of, _executions(side)))) for side in profiles]
         tree = match(least_of(sides[0]), least_of(sides[1]))
         repeats = [
             contributions(match(x, y), self.places.owner) for x, y in zip(*sides, strict=True)
         ]
-        return TreeEvidence(tree, contributions(tree, self.places.owner), unsettled(repeats))
+        measured.evidence.append(
+            TreeEvidence(tree, contributions(tree, self.places.owner), unsettled(repeats))
+        )
+        measured.measure = "processor time"
+
+    def _is_whole(self) -> bool:
+        return any(count.whole for count in self.counts)
+
+    def _say_whole(self, bench: _Named) -> None:
+        """Says that functions were counted over the whole program, and what share the unit has."""
+        own = self.gauges.own()
+        warned = next((line for line in bench.bench.session.warnings if WHOLE in line), WHOLE)
+        said = warned[warned.index(WHOLE) :]
+        share = ""
+        if own.scale == SECONDS and (whole := level(bench.run("whole")[0])[0]):
+            part = percent(own.levels(self.profiles[0])[0] / whole).lstrip("+")
+            share = f", of which `{self.laboratory.unit}` is {part}"
+        self.notes.append(said.replace(WHOLE, f"{WHOLE}{share}"))
 
 
 @dataclass
@@ -237,10 +331,6 @@ class _Named:
     def run(self, name: str, times: int = 1) -> list[Profile]:
         return self.bench.run(self.names.index(name), times)
 
-    def again(self, name: str) -> list[Profile]:
-        """What is measured already."""
-        return self.bench.run(self.names.index(name), 0)
-
 
 def rematched(
     evidence: TreeEvidence, renamed: dict[str, str], owner: Callable[[str], str | None]
@@ -249,26 +339,8 @@ def rematched(
     present = {before: after for before, after in renamed.items() if before in evidence.tree.names}
     if not present:
         return evidence
-    tree = match(_side(evidence.tree, 0), _side(evidence.tree, 1), present)
+    tree = match(evidence.tree.side(0), evidence.tree.side(1), present)
     return TreeEvidence(tree, contributions(tree, owner), evidence.noise)
-
-
-def _side(tree: MatchedTree, side: int) -> CallTree:
-    """One of the two trees that a matched tree was made from, as far as names are known."""
-    place: dict[int, int] = {-1: -1}
-    names: list[str] = []
-    parents: list[int] = []
-    own: list[float] = []
-    calls: list[float] = []
-    for node in range(len(tree)):
-        if node and not tree.calls[side][node]:
-            continue
-        place[node] = len(names)
-        names.append(tree.names[node])
-        parents.append(place[tree.parents[node]])
-        own.append(tree.own[side][node])
-        calls.append(tree.calls[side][node])
-    return CallTree(names, parents, own, calls)
 
 
 def _executions(profile: Profile) -> Iterable[Profile]:

@@ -11,6 +11,10 @@ from perfvcs.profile import Environment, Profile
 from perfvcs.text.words import counted
 
 DECLARED_NAME = re.compile(r"""^[ \t]*name[ \t]*=[ \t]*["']?([\w.-]+)""", re.MULTILINE)
+# of languages whose functions are not read here
+PROGRAM = re.compile(
+    r"\.(?:cs|d|erl|ex|go|hs|java|jl|[cm]?js|jsx|kt|lua|ml|nim|php|p[lm]|r|rb|rs|scala|sh|swift|tsx?|zig)$"
+)
 MOST_SHOWN = 5  # names of a kind
 NOTES = ("hugepages", "os")  # of the machine, which are not compared and may matter
 
@@ -101,6 +105,11 @@ def others(changed: SourceDifference) -> str:
         if changed.others
         else ""
     )
+
+
+def is_program(path: str) -> bool:
+    """Whether a file that is not read as source is one, by its suffix."""
+    return PROGRAM.search(path.lower()) is not None
 
 
 def _some(names: list[str]) -> str:

@@ -21,8 +21,8 @@ from perfvcs.locate.blame.cause import (
     VersionValues,
     judge,
 )
-from perfvcs.locate.blame.comparison import TURNS, CommitComparison, MeasuredSides
-from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion, level
+from perfvcs.locate.blame.comparison import CommitComparison, MeasuredSides
+from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion
 from perfvcs.locate.blame.reversals import Reversal, Reversals, reverted
 from perfvcs.locate.blame.suspects import Suspect
 from perfvcs.locate.sources.hunks import ChangedUnit, SourceDifference
@@ -213,25 +213,8 @@ class Experiments:
         return structs.replace(trial, besides=reversal.besides, commit=auxiliary)
 
     def _levels(self, auxiliary: Version) -> VersionValues:
-        """The levels of a, b and the auxiliary version; exact ones of a and b are known."""
-        measured, laboratory = self.measured, self.laboratory
-        gauge = self.comparison.gauge(measured.metric) if measured.levels.exact else None
-        if gauge is not None:
-            with laboratory.open([auxiliary], [laboratory.under("time"), gauge]) as bench:
-                bench.run(0)
-                return VersionValues(measured.levels.a, measured.levels.b, level(bench.run(1)[0]))
-        with laboratory.open(
-            [Version(self.comparison.a), Version(self.comparison.b), auxiliary],
-            [laboratory.under("time")],
-        ) as bench:
-            done = 0
-            for turns in TURNS:
-                profiles = bench.run(0, turns - done)
-                done = turns
-                levels = VersionValues(*(level(profile) for profile in profiles))
-                if judge(levels, self.comparison.delta).word != "open" or self._late():
-                    break
-        return levels
+        """The levels of a, b and the auxiliary version."""
+        return self.comparison.trial(self.measured, auxiliary, self._late)
 
     def _late(self) -> bool:
         return time.monotonic() > self.deadline

@@ -37,31 +37,32 @@ class UnmeasurableVersion(PerfError):
 
 @dataclass
 class Laboratory:
-    """Where one benchmark is measured; ``cell`` is the benchmark as perf.toml has it,
-    ``executions`` counts what was executed.
+    """Where one benchmark is measured; ``cell`` is the benchmark as perf.toml has it, ``unit`` the
+    part of it that is counted (empty: the whole program), ``executions`` counts what was executed.
     """
 
     rig: Rig
     cell: Cell
     executions: int = 0
+    unit: str = ""
 
     def under(self, collector: str, **options: object) -> Cell:
-        """The benchmark under another collector."""
+        """The benchmark under another collector, which counts inside the unit where it can."""
         member: Collector = build("collectors", collector, dict(options), f"job `{self.cell.name}`")
         slow = HEAVY if collector != "time" else 1
         return replace(
-            self.cell,
+            self.own(),
             collector_name=collector,
             collector=member,
             options=dict(options),
-            executions=1,
-            warmup=0,
-            binaries=1,
             retries=1,
-            postprocessors=(),
-            auto=None,
             timeout=self.cell.timeout * slow,
+            unit=self.unit,
         )
+
+    def own(self) -> Cell:
+        """The benchmark under its own collector, one execution at a time."""
+        return replace(self.cell, executions=1, warmup=0, binaries=1, postprocessors=(), auto=None)
 
     def runs_python(self) -> bool:
         """Whether the command is a Python program, as far as its words tell."""
@@ -114,28 +115,15 @@ class Bench:
         self.session.run({cell: times})
         self._check()
         self.laboratory.executions += times * len(self.versions)
-        collector = self.cells[cell].collector_name
-        key = self.cells[cell].options
-        profiles = [
-            measured
-            for measured in self.session.profiles()
-            if measured.job.collector == collector and _options(measured) == key
-        ]
-        return sorted(profiles, key=lambda profile: profile.design.version)
+        return [profile for (profile,) in self.session.so_far(cell) or ()]
 
 
-def _options(profile: Profile) -> dict[str, object]:
-    return {
-        name: value for name, value in profile.job.options.items() if name not in ("shell", "env")
-    }
-
-
-def level(profile: Profile) -> list[float]:
-    """The value of each execution: of the whole process, by the metric in which a collector's runs
-    are compared.
+def level(profile: Profile, metric: str = "") -> list[float]:
+    """The value of each execution: of the whole process, by a metric, else by the one in which a
+    collector's runs are compared.
     """
     rows = profile.resources
-    column = rows.metrics[TOTAL[profile.job.collector]]
+    column = rows.metrics[metric or TOTAL[profile.job.collector]]
     uid = rows.names.index(profile.job.name)
     by_execution: dict[int, list[float]] = {}
     for place, value in enumerate(column):

@@ -16,6 +16,7 @@ from perfvcs.locate.blame.calltree import CallTree, inclusive
 COMMON_NAMES_SHARE = 0.5
 MOST_LEFT = 30  # functions below one caller that are compared with each other
 FEWEST_BELOW = 2  # names below a function that can tell it from others
+SAME_SHARE = 1e-4  # of all that was counted: so far counts differ by themselves
 EXPLAINS = 0.5  # the share of a node's difference from which on a child explains it
 
 
@@ -45,6 +46,19 @@ class MatchedTree:
     def difference(self) -> float:
         """What the second side costs more."""
         return float(sum(self.own[1]) - sum(self.own[0]))
+
+    def side(self, side: int) -> CallTree:
+        """One of the two trees that it was made from, as far as names are known."""
+        place: dict[int, int] = {-1: -1}
+        chosen = [node for node in range(len(self)) if node == 0 or self.calls[side][node]]
+        for number, node in enumerate(chosen):
+            place[node] = number
+        return CallTree(
+            [self.names[node] for node in chosen],
+            [place[self.parents[node]] for node in chosen],
+            [self.own[side][node] for node in chosen],
+            [self.calls[side][node] for node in chosen],
+        )
 
     def path(self, node: int) -> list[str]:
         """The names on the way to a node, root first, without the root."""
@@ -295,6 +309,17 @@ def deepest(tree: MatchedTree) -> int:
 
 def _explains(differences: list[float], child: int, parent: int) -> float:
     return differences[child] / differences[parent] if differences[parent] else 0.0
+
+
+def differing(a: CallTree, b: CallTree) -> tuple[int, int]:
+    """How many functions two exact trees have, and how many of them cost another amount."""
+    costs: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    for side, tree in enumerate((a, b)):
+        for name, cost in zip(tree.names, tree.own, strict=True):
+            costs[name.replace(INLINED, "")][side] += cost
+    least = SAME_SHARE * max(a.total, b.total)
+    known = [pair for pair in costs.values() if any(pair)]
+    return len(known), sum(abs(after - before) > least for before, after in known)
 
 
 def unsettled(repeats: Iterable[dict[str, Contribution]]) -> dict[str, float]:

@@ -45,6 +45,11 @@ class Places:
                 places.define(path, source.definitions if source else (), source_lines(text))
         return places
 
+    @property
+    def names_native(self) -> bool:
+        """Whether functions of C and C++ are known."""
+        return bool(self._native)
+
     def define(self, path: str, definitions: Iterable[Definition], source: Sequence[str]) -> None:
         """The functions of C and C++ that a file defines, since frames of those name no file."""
         for definition in definitions:

@@ -11,9 +11,7 @@ from datetime import UTC, datetime
 
 from msgspec import structs
 
-from perfvcs.errors import PerfError, UsageError
-from perfvcs.jobs import Cell, matrix
-from perfvcs.jobs.config import Config
+from perfvcs.locate.blame.calltree import ROOT
 from perfvcs.locate.blame.cause import (
     AuxiliaryTrial,
     Blame,
@@ -23,41 +21,33 @@ from perfvcs.locate.blame.cause import (
     SuspectFunction,
     best,
 )
-from perfvcs.locate.blame.comparison import BlameMetric, CommitComparison, MeasuredSides, rematched
-from perfvcs.locate.blame.elsewhere import others, own_name, surroundings, upgraded
+from perfvcs.locate.blame.comparison import CommitComparison, MeasuredSides, rematched
+from perfvcs.locate.blame.elsewhere import is_program, others, own_name, surroundings, upgraded
 from perfvcs.locate.blame.experiments import Experiments
+from perfvcs.locate.blame.gauge import BlameMetric, Gauges
 from perfvcs.locate.blame.kinds import kinds
 from perfvcs.locate.blame.laboratory import Laboratory
-from perfvcs.locate.blame.pairing import MatchedTree
+from perfvcs.locate.blame.pairing import MatchedTree, contributions
 from perfvcs.locate.blame.places import Places, is_source
-from perfvcs.locate.blame.suspects import Suspect, TreeEvidence, rank
+from perfvcs.locate.blame.question import Question
+from perfvcs.locate.blame.suspects import UNEXPLAINED_SHARE, Suspect, TreeEvidence, rank
 from perfvcs.locate.sources.hunks import SourceDifference, difference
 from perfvcs.measure.rig import Rig
-from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
-from perfvcs.profile.naming import typed
-from perfvcs.repository import Repository
 from perfvcs.text.characters import source_lines
+from perfvcs.text.quantity import percent
 
 SUSPECTS = 10  # that are reported
 LEAST_SHOWN = 0.001  # the share of all cost from which on a node of the trees is kept
 MOST_NODES = 4000  # of the trees, the heaviest
 
 
-class NothingToBlame(PerfError):
-    """There is nothing to compare."""
-
-    exit_code = 4
-
-
 @dataclass(frozen=True)
 class BlameRequest:
-    """What the caller asks: revisions, the benchmarks that are meant (by default what changed
-    most), the metric, delta as a share, seconds.
-    """
+    """What the caller asks: revisions, what of them, the metric, delta as a share, seconds."""
 
     a: str
     b: str
-    benchmarks: BenchmarkFilter = EVERYTHING
+    question: Question
     metric: BlameMetric = "auto"
     delta: float = 0.01
     budget: float = 1800.0
@@ -67,63 +57,28 @@ class BlameRequest:
 
 def blame(rig: Rig, request: BlameRequest) -> Blame:
     """Find what made a benchmark another one from ``a`` to ``b``; raises UnmeasurableVersion,
-    NothingToBlame, UsageError.
+    UsageError.
     """
     repository = rig.repository
     project = repository.project
     a, b = (project.resolve(revision) for revision in (request.a, request.b))
-    if a == b:
-        raise NothingToBlame(
-            f"{request.a} and {request.b} are the same commit: name two different ones"
-        )
-    cell = choose(repository, rig.config, request)
     with repository.measuring(wait=request.wait):
-        return _Investigation(rig, request, a, b, cell).run()
-
-
-def choose(repository: Repository, config: Config, request: BlameRequest) -> Cell:
-    """The benchmark: the one named, the one that changed most by what is stored, or the only
-    one.
-    """
-    wanted = request.benchmarks
-    cells = {
-        cell.label: cell
-        for cell in reversed(matrix(config))
-        if wanted.has_job(cell.label, cell.collector_name)
-    }
-    if len(cells) == 1:
-        return next(iter(cells.values()))
-    from perfvcs.check import NothingToCompare
-
-    try:
-        report = repository.compare(repository.state(request.a), repository.state(request.b))
-    except NothingToCompare:
-        report = None
-    changes = report.having("degradation", "improvement") if report else []
-    changes.sort(key=lambda change: abs(change.effect or 0.0), reverse=True)
-    changes.sort(key=lambda change: change.word != "degradation")
-    for change in changes:
-        fits = wanted.has(change.job, change.uid, change.size, change.metric, change.series)
-        if fits and change.job in cells:
-            return cells[change.job]
-    names = ", ".join(map(typed, sorted(cells)[:8]))
-    raise UsageError(
-        f"no stored verdict says which benchmark changed: name one: `perf blame {request.a}"
-        f" {request.b} BENCHMARK` ({names})"
-    )
+        return _Investigation(rig, request, a, b).run()
 
 
 class _Investigation:
     """One call of `perf blame`."""
 
-    def __init__(self, rig: Rig, request: BlameRequest, a: str, b: str, cell: Cell) -> None:
+    def __init__(self, rig: Rig, request: BlameRequest, a: str, b: str) -> None:
         self.project, self.config, self.request = rig.repository.project, rig.config, request
         self.a, self.b = a, b
         self.began = time.monotonic()
-        self.laboratory = Laboratory(rig, cell)
+        question = request.question
+        self.laboratory = Laboratory(rig, question.cell, unit=question.unit)
         places = Places.of(self.project, a, b, native=not self.laboratory.runs_python())
+        gauges = Gauges(self.laboratory, question, request.metric)
         self.comparison = CommitComparison(
-            self.laboratory, a, b, request.metric, request.delta, places
+            self.laboratory, a, b, question, gauges, request.delta, places
         )
 
     def run(self) -> Blame:
@@ -140,9 +95,11 @@ class _Investigation:
         other = experiments.dependencies(newer) if newer and self.request.prove else None
         if other is not None and other.word == "proved":
             return self._found(measured, "not the code", elsewhere, changed, dependencies=other)
-        if suspects and self.request.prove:
-            experiments.suspects(changed, suspects)
-        verdict = _verdict(suspects, experiments.trials)
+        if self.request.prove:
+            # what changes time without running only moves other code; exact counts stay as they are
+            able = [suspect for suspect in suspects if suspect.may_be_cause or measured.gauge.exact]
+            experiments.suspects(changed, able)
+        verdict = self._verdict(changed, suspects, experiments.trials)
         return self._found(
             measured, verdict, elsewhere, changed, suspects, experiments.trials, other
         )
@@ -167,7 +124,23 @@ class _Investigation:
             measured.evidence = [
                 rematched(tree, changed.renamed, places.owner) for tree in measured.evidence
             ]
-        return rank(changed.meaning, measured.evidence, places, sign)
+        return rank(changed.meaning, measured.evidence, places, sign, self.comparison.ran)
+
+    def _verdict(
+        self,
+        changed: SourceDifference,
+        suspects: Sequence[Suspect],
+        trials: Sequence[AuxiliaryTrial],
+    ) -> FunctionVerdict:
+        if not suspects:
+            return "not seen" if any(map(is_program, changed.others)) else "not the code"
+        if (shown := best(trials)) is not None:
+            return "proved" if shown.word == "proved" else "contributes"
+        if self.comparison.agree:
+            return "same counts"
+        if not trials and not any(suspect.may_be_cause for suspect in suspects):
+            return "not seen"
+        return "not proved" if trials else "suspected"
 
     def _found(
         self,
@@ -185,7 +158,10 @@ class _Investigation:
             baseline=self.a,
             target=self.b,
             job=self.laboratory.cell.label,
-            metric=measured.metric,
+            unit=self.laboratory.unit,
+            size=self.request.question.size,
+            metric=measured.gauge.metric,
+            scale=measured.gauge.scale,
             a=sum(levels.a) / len(levels.a),
             b=sum(levels.b) / len(levels.b),
             effect=effect.value,
@@ -193,11 +169,14 @@ class _Investigation:
             high=effect.high,
             delta=self.request.delta,
             verdict=verdict,
+            checked=self.request.question.checked,
+            counts=self.comparison.counts,
             trials=list(trials),
             dependencies=dependencies,
             notes=self.comparison.notes,
             elsewhere=elsewhere,
             measure=measured.measure,
+            moved=_moved(measured),
             tree=_nodes(tree) if tree else [],
             executions=self.laboratory.executions,
             seconds=round(time.monotonic() - self.began, 1),
@@ -213,12 +192,21 @@ class _Investigation:
         )
 
 
-def _verdict(suspects: Sequence[Suspect], trials: Sequence[AuxiliaryTrial]) -> FunctionVerdict:
-    if not suspects:
-        return "not the code"
-    if (shown := best(trials)) is not None:
-        return "proved" if shown.word == "proved" else "contributes"
-    return "not proved" if trials else "suspected"
+def _moved(measured: MeasuredSides) -> str:
+    """The function that adds most to the difference, whoever's it is, and its share of what the old
+    version costs; empty where that is not known.
+    """
+    sign = 1 if measured.effect.value > 0 else -1
+    for evidence in reversed(measured.evidence):
+        amounts = {
+            name: contribution.amount * sign
+            for name, contribution in contributions(evidence.tree).items()
+            if name != ROOT
+        }
+        name = max(amounts, key=amounts.__getitem__, default="")
+        if name and amounts[name] > UNEXPLAINED_SHARE * evidence.base:
+            return f"{name} {percent(sign * amounts[name] / evidence.base)}"
+    return ""
 
 
 def _function(suspect: Suspect, changed: SourceDifference) -> SuspectFunction:

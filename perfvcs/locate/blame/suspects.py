@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perfvcs.collectors._shared.frames import INLINED
@@ -49,7 +49,7 @@ class TreeEvidence:
 class Suspect:
     """A changed function, as shares of what the first side costs: ``own`` is what it adds itself,
     ``led`` what unchanged ones add that it can explain, each in the direction of the effect;
-    ``through`` is the unchanged function of most of that.
+    ``through`` is the unchanged function of most of that. ``reached``: it was seen to run.
     """
 
     unit: ChangedUnit
@@ -63,22 +63,49 @@ class Suspect:
     calls: tuple[float, float] = (0.0, 0.0)
 
     @property
+    def may_be_cause(self) -> bool:
+        """Whether it was seen to run, or is code outside of functions, of which that cannot be
+        seen.
+        """
+        return self.reached or self.unit.name == MODULE
+
+    @property
     def score(self) -> float:
         """The share by which suspects are ranked."""
         return self.own + self.led
 
 
 def rank(
-    units: Collection[ChangedUnit], evidence: Iterable[TreeEvidence], places: Places, sign: float
+    units: Collection[ChangedUnit],
+    evidence: Sequence[TreeEvidence],
+    places: Places,
+    sign: float,
+    ran: Collection[str] = (),
 ) -> list[Suspect]:
-    """All changed functions, the most suspect first; ``sign`` is the direction of the effect."""
+    """All changed functions, the most suspect first; ``sign`` is the direction of the effect,
+    ``ran`` has those that were seen to run.
+    """
     suspects = {unit.key: Suspect(unit) for unit in units}
     for measure in evidence:
         _add(suspects, measure, places, sign)
+    seen = {*ran, *_parts(evidence, places, ran)}
+    for key, suspect in suspects.items():
+        suspect.reached = suspect.reached or key in seen
+        if not suspect.may_be_cause:
+            suspect.own = suspect.led = 0.0
     return sorted(
         suspects.values(),
         key=lambda suspect: (-suspect.score, not suspect.reached, suspect.unit.key),
     )
+
+
+def _parts(evidence: Iterable[TreeEvidence], places: Places, ran: Collection[str]) -> set[str]:
+    """The functions of C and C++ that may run as parts of others, where names do not tell which
+    ones the compiler put into their callers.
+    """
+    if any(INLINED in name for measure in evidence for name in measure.tree.names):
+        return set()
+    return {part for key in ran for part in places.inside(key, ran)}
 
 
 @dataclass

@@ -1,0 +1,168 @@
+"""What `perf blame` is asked: which benchmark, and what the newest verdict on the two revisions
+says of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import structs
+
+from perfvcs.check.movement import entries
+from perfvcs.check.vocabulary import SURE
+from perfvcs.errors import PerfError, UsageError
+from perfvcs.jobs import Cell
+from perfvcs.locate.blame.cause import Checked
+from perfvcs.locate.blame.laboratory import TOTAL
+from perfvcs.profile.naming import is_whole, labelled, typed
+from perfvcs.text.words import counted
+
+if TYPE_CHECKING:
+    from perfvcs.check.change import Change, Report
+    from perfvcs.check.movement import MovedBenchmark
+    from perfvcs.locate.blame.blames import BlameWords
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
+    from perfvcs.repository import Repository
+
+
+SECONDS = "s"
+
+
+class NothingToBlame(PerfError):
+    """There is nothing to compare, or nothing changed."""
+
+    exit_code = 4
+
+
+class Question(NamedTuple):
+    """The benchmark that is blamed: a job as perf.toml has it (``cell``), and its ``unit`` at a
+    ``size``; empty and None: the whole program.
+
+    ``metric`` is the one by which it moved, with its ``scale`` ("s"); empty where that is not
+    known. ``checked`` is the verdict on it.
+    """
+
+    cell: Cell
+    unit: str = ""
+    size: float | None = None
+    metric: str = ""
+    scale: str = ""
+    checked: Checked | None = None
+
+    @property
+    def benchmark(self) -> str:
+        """Its name for people."""
+        return labelled(self.cell.label, self.unit, self.size)
+
+
+def moved(report: Report, wanted: BenchmarkFilter, cells: Sequence[Cell]) -> Change | None:
+    """What matters most of all that a verdict calls changed and that is wanted; None where that is
+    nothing.
+
+    Degradations come before improvements, and what was accepted comes last.
+    """
+    labels = {cell.label for cell in cells}
+    changed = [
+        change
+        for change in report.changes
+        if change.word in SURE
+        and change.job in labels
+        and wanted.has(change.job, change.uid, change.size, change.metric, change.series)
+    ]
+    opened = structs.replace(report, changes=changed)
+    accepted = [structs.replace(change, accepted=None) for change in changed]
+    known = entries(opened) or entries(structs.replace(report, changes=accepted))
+    return _leading(known[0]) if known else None
+
+
+def _leading(benchmark: MovedBenchmark) -> Change:
+    """The first change of a benchmark; its CPU time before its wall time, which also varies with
+    what else the machine does.
+    """
+    first = benchmark.first
+    if first.metric != "wall":
+        return first
+    return next(
+        (
+            change
+            for change in benchmark.changes
+            if (change.metric, change.size, change.word) == ("cpu", first.size, first.word)
+        ),
+        first,
+    )
+
+
+def question(change: Change, cells: Sequence[Cell]) -> Question:
+    """What is asked of a change that a verdict states."""
+    checked = Checked(
+        change.metric,
+        change.unit,
+        change.word,
+        change.effect,
+        change.low,
+        change.high,
+        change.baseline,
+        change.target,
+        change.paired,
+    )
+    about = change.job, change.uid, change.size, change.metric, change.unit
+    return of_metric(cells, *about)._replace(checked=checked)
+
+
+def of_metric(
+    cells: Sequence[Cell], job: str, uid: str, size: float | None, metric: str, scale: str
+) -> Question:
+    """What is asked of a unit that is known to have moved by a metric."""
+    cell = _measuring(job, metric, cells)
+    if is_whole(job, uid):
+        return Question(cell, "", None, metric, scale)
+    return Question(cell, uid, size, metric, scale)
+
+
+def without_verdict(
+    repository: Repository, cells: Sequence[Cell], wanted: BenchmarkFilter
+) -> Question | None:
+    """What is asked where no verdict is needed: of the only benchmark that is wanted; None where
+    there are several.
+    """
+    of_job = [cell for cell in cells if wanted.has_job(cell.label, cell.collector_name)]
+    labels = {cell.label for cell in of_job}
+    if len(labels) != 1:
+        return None
+    units = {(unit.uid, unit.size) for unit in wanted.units} or {(wanted.uid, None)}
+    (uid, size), label = min(units, key=str), labels.pop()
+    if len({uid for uid, _ in units}) == 1 and not is_whole(label, uid):
+        lines = repository.index.lines().values()
+        metrics = [
+            (line.metric, line.unit)
+            for line in lines
+            if (line.job.label, line.uid, line.unit) == (label, uid, SECONDS)
+        ]
+        metric, scale = min(metrics, default=("cpu", SECONDS))  # cpu before wall
+        return of_metric(of_job, label, uid, size if len(units) == 1 else None, metric, scale)
+    cell = _measuring(label, "", of_job)
+    return Question(cell) if cell.collector_name in TOTAL else None
+
+
+def unchosen(report: Report | None, words: BlameWords) -> NothingToBlame:
+    """What to say where nothing shows which benchmark to blame."""
+    changes = report.changes if report else []
+    names = list(dict.fromkeys(labelled(change.job, change.uid, None) for change in changes))
+    pair = f"{words.before[:10]} {words.after[:10]}"
+    return NothingToBlame(
+        f"nothing to blame: the verdict on {pair} calls none of"
+        f" {counted(len(names), 'benchmark')} changed; name one to blame it anyway, such as"
+        f" `perf blame {pair} {typed(min(names, default='BENCHMARK'))}`"
+    )
+
+
+def _measuring(label: str, metric: str, cells: Sequence[Cell]) -> Cell:
+    """The cell that measures a metric of a job; raises UsageError where perf.toml has no such
+    job.
+    """
+    # programs may report metrics of their own, of which their collector does not know
+    of_job = [cell for cell in cells if cell.label == label]
+    if not of_job:
+        raise UsageError(f"{label} is no longer a job of perf.toml: add it, or name another job")
+    return min(of_job, key=lambda cell: metric not in cell.collector.metrics)

@@ -1,0 +1,216 @@
+"""Which benchmark `perf blame` takes, and that it looks at what moved: one test of a suite."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from cases import each
+from samples import WALL, noisy, sample_profile
+from test_blame import unwrapped
+
+from perfvcs.collectors.instructions import valgrind
+from perfvcs.git.project import Project
+from perfvcs.jobs import matrix
+from perfvcs.jobs.config import load
+from perfvcs.locate.blame.blames import asked
+from perfvcs.locate.blame.question import without_verdict
+from perfvcs.profile import Collected, Design, Job, Metric, Resources
+from perfvcs.repository import Repository
+
+CONFIG = f"""
+[[job]]
+name = "tests"
+cmd = "{sys.executable} -m pytest -q tests"
+collectors = [{{ name = "pytest", repeat = 2 }}]
+timeout = "60s"
+"""
+CORE = """
+def words(text):
+    return [word.strip(".,").lower() for word in text.split()]
+
+
+def count(text):
+    found = {}
+    for word in words(text):
+        found[word] = found.get(word, 0) + 1
+    return found
+
+
+def never(text):
+    return text
+"""
+TESTS = """
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1]))
+
+from core import count, words
+
+TEXT = "The quick brown fox jumps over the lazy dog. " * 40
+
+
+def test_words():
+    assert len(words(TEXT)) == 360
+
+
+def test_count():
+    assert count(TEXT)["fox"] == 40
+"""
+COUNT, WORDS = "tests/test_core.py::test_count", "tests/test_core.py::test_words"
+SLOWER = CORE.replace(
+    "+ 1\n", "+ 1\n        if word.isupper():\n            found[word.lower()] = 0\n"
+).replace("return text", "return text + text")
+
+
+@pytest.fixture
+def suite(project):
+    """Two tests, of which one became slower in the last commit; and a function that nobody
+    calls.
+    """
+    project.write("perf.toml", CONFIG)
+    project.commit("first", **{"core.py": CORE, "tests/test_core.py": TESTS})
+    project.commit("slower", **{"core.py": SLOWER})
+    return project
+
+
+@pytest.fixture
+def no_valgrind(monkeypatch):
+    """A valgrind that does not start; counting a whole pytest under it would take half a
+    minute.
+    """
+    monkeypatch.setattr(valgrind, "version", lambda: "")
+
+
+def stored(project, units, job="tests", metric="wall"):
+    """Profiles of HEAD~1 and HEAD as `check --measure` stores them, and the verdict on both."""
+    repository = Repository.of(Project.find(project.root), create=True)
+    commits = [repository.project.resolve(name) for name in ("HEAD~1", "HEAD")]
+    profiles = []
+    for side, commit in enumerate(commits):
+        values = [noisy(levels[side], seed=side) for levels in units.values()]
+        rows = Resources(
+            names=list(units),
+            uid=[number for number in range(len(units)) for _ in range(10)],
+            execution=[*range(10)] * len(units),
+            metrics={metric: [value for level in values for value in level]},
+        )
+        profiles.append(
+            sample_profile(
+                commit=commit,
+                job=Job(name=job, collector="pytest", cmd="pytest"),
+                collected=Collected("20261120T093000-4f2a91", "a", "b", "perfvcs 0.1.0"),
+                design=Design(
+                    executions=10, order="interleaved", version=side, versions=commits, seed=5
+                ),
+                metrics={metric: WALL if metric in ("wall", "cpu") else Metric("B")},
+                resources=rows,
+            )
+        )
+    repository.store.add(profiles, "measured")
+
+
+def blamed(perf, *args, code=0):
+    said = perf("blame", *args, "-q", "--json", code=code)
+    return json.loads(said.out)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_valgrind")
+def test_the_test_that_moved_is_blamed_and_not_the_process_around_it(suite, perf):
+    """The function is 2 % of the whole process: counted there, nothing would differ."""
+    stored(suite, {WORDS: (0.010, 0.010), COUNT: (0.0030, 0.0034)})
+    assert COUNT in perf("check", "HEAD~1", "HEAD", code=3).out
+    found = blamed(perf)
+    assert (found["job"], found["unit"]) == ("tests", COUNT)
+    assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "count")
+    assert found["checked"]["word"] == "degradation"
+    assert found["effect"] > 0.05
+    said = unwrapped(perf("blame", "--stored").out)
+    assert said[0].startswith(f"tests: {COUNT}: +")
+    assert "check: wall time +13" in said[1]
+    assert f"blamed for tests: {COUNT}: count (core.py:10-11), proved" in (
+        perf("check", "HEAD~1", "HEAD", code=3).out.replace("\n", " ").replace("  ", " ")
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_valgrind")
+def test_a_function_that_is_not_seen_to_run_is_no_suspect(suite, perf):
+    suite.commit("never", **{"core.py": SLOWER.replace("text + text", "text * 2")})
+    stored(suite, {COUNT: (0.0030, 0.0034)})
+    perf("check", "HEAD~1", "HEAD", code=3)
+    found = blamed(perf)
+    assert (found["verdict"], found["trials"]) == ("same counts", [])
+    assert [suspect["reached"] for suspect in found["suspects"]] == [False]
+    said = "\n".join(unwrapped(perf("blame", "--stored").out))
+    assert "+13" in said.splitlines()[0] and "wall time" in said.splitlines()[0]
+    assert "count: bytecodes 0 % (" in said and ", the same in each of " in said
+    assert "same counts: every Python function does as much as before, so what is" in said
+    assert "nothing to blame" not in said
+
+
+@pytest.mark.usefixtures("suite")
+@each("name", [f"tests: {COUNT}", COUNT, "test_count"])
+def test_a_benchmark_is_named_as_reports_print_it(project, name):
+    stored(project, {WORDS: (0.010, 0.010), COUNT: (0.0030, 0.0034)})
+    repository = Repository.of(Project.find(project.root))
+    cells = matrix(load(project.root / "perf.toml"))
+    words = asked(repository, ["HEAD~1", "HEAD", name])
+    question = without_verdict(repository, cells, words.benchmarks)
+    assert (question.unit, question.metric, question.benchmark) == (
+        COUNT,
+        "wall",
+        f"tests: {COUNT}",
+    )
+    whole = asked(repository, ["HEAD~1", "HEAD", "tests"]).benchmarks
+    assert without_verdict(repository, cells, whole) is None
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("suite")
+def test_a_unit_that_nobody_measured_yet_is_blamed_where_it_is_named_as_one(perf):
+    found = blamed(perf, "-u", WORDS, "--no-proof", "--metric", "bytecodes")
+    assert (found["unit"], found["verdict"]) == (WORDS, "no difference")
+
+
+JOB = f"""
+[[job]]
+name = "NAME"
+cmd = "{sys.executable} NAME.py"
+collectors = ["bytecode"]
+"""
+RUN = "import core\n\ncore.count('a b c ' * 50)\n"
+
+
+@pytest.fixture
+def jobs(project):
+    """Two jobs, whose bytecode is counted exactly."""
+    project.write("perf.toml", JOB.replace("NAME", "counting") + JOB.replace("NAME", "empty"))
+    project.commit("first", **{"core.py": CORE, "counting.py": RUN, "empty.py": "pass\n"})
+    return project
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("no_valgrind")
+def test_without_a_verdict_both_versions_are_measured_first(jobs, perf):
+    jobs.commit("slower", **{"core.py": SLOWER})
+    said = perf("blame")
+    pair = " ".join(commit[:10] for commit in jobs.git("rev-list", "--reverse", "HEAD").split())
+    assert (
+        "no stored verdict says what changed: measuring first (perf check --measure"
+        f" {pair})" in said.err
+    )
+    assert said.out.startswith("counting: +") and "\ncause: count (core.py)" in said.out
+    assert "measuring first" not in perf("blame", "--no-proof").err
+
+
+@pytest.mark.slow
+def test_where_nothing_changed_the_verdict_says_so(jobs, perf):
+    jobs.commit("same", **{"core.py": CORE + "# the end\n"})
+    said = perf("blame", "-q", code=4)
+    assert "nothing to blame: the verdict on " in said.err
+    assert " calls none of 2 benchmarks changed; name one to blame it anyway" in said.err
+    perf("blame", "counting", "-q", "--metric", "bytecodes")
