@@ -209,6 +209,26 @@ def test_a_method_is_proved_with_what_its_class_sets(blame, old, new, besides):
     assert (found["trials"][-1]["name"], found["trials"][-1]["besides"]) == ("Store.place", besides)
 
 
+def test_a_common_word_of_another_file_is_not_needed(project):
+    """The other file still has the name, so that it is hardly the one that was lost."""
+    first = {
+        "fold.py": "def fold(word):\n    data = word.lower()\n    return data\n",
+        "other.py": "data = 1\nmore = data\n",
+    }
+    project.commit("old", **first)
+    project.commit(
+        "new",
+        **{
+            "fold.py": first["fold.py"].replace("data", "text").replace("lower", "casefold"),
+            "other.py": "more = 2\nmost = more\nleast = 'data'\n",
+        },
+    )
+    git = Git.find(project.root)
+    found = difference(git, git.resolve("HEAD~1"), git.resolve("HEAD"))
+    reversals = Reversals(found).of(found.units["fold.py:fold"])
+    assert [list(reversal.hunks) for reversal in reversals] == [["fold.py"]]
+
+
 SHELL = """#!/bin/sh
 LIST="a b c d e f g h"
 count() {

@@ -8,10 +8,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from keyword import kwlist
 from typing import NamedTuple
 
 from perfvcs.locate.blame.cause import WHOLE_FILE
 from perfvcs.locate.sources import language
+from perfvcs.locate.sources.chunks import KEYWORDS
 from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.locate.sources.hunks import ChangedUnit, DifferingFile, Hunk, SourceDifference
 from perfvcs.locate.sources.outline import last_name, scope
@@ -38,12 +40,13 @@ class Reversal(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A hunk of a unit by its names, each for the old and the new lines: those that it mentions,
-    and those that others can mention because of it on this side only.
+    """A hunk of a unit by its names, each for the old and the new lines: those that only this side
+    mentions, and those that others can mention because of it on this side only.
     """
 
     unit: ChangedUnit
     hunk: Hunk
+    words: set[str]  # of both sides
     mentions: tuple[set[str], set[str]]
     gives: tuple[set[str], set[str]]
     attributes: set[str]
@@ -83,6 +86,7 @@ class Reversals:
             for unit in difference.meaning
             for hunk in unit.hunks
         ]
+        self._words: dict[str, tuple[set[str], set[str]]] = {}  # of both sides, by file
         self._giving: defaultdict[str, list[Part]] = defaultdict(list)
         self._using: defaultdict[str, list[Part]] = defaultdict(list)
         for part in self.parts:
@@ -137,14 +141,36 @@ class Reversals:
         waiting = list(taken)
         while waiting:
             part = waiting.pop()
-            needed = [giver for name in part.mentions[0] for giver in self._giving[name]]
+            needed = [
+                giver
+                for name in part.mentions[0]
+                for giver in self._giving[name]
+                if self._reaches(giver, part, name, 0)
+            ]
             if taken[part] is part:
-                needed += [user for name in part.gives[1] for user in self._using[name]]
+                needed += [
+                    user
+                    for name in part.gives[1]
+                    for user in self._using[name]
+                    if self._reaches(part, user, name, 1)
+                ]
             for other in needed:
                 if other not in taken:
                     taken[other] = other.beside if beside and other.is_outside else other
                     waiting.append(other)
         return list(taken.values())
+
+    def _reaches(self, giver: Part, user: Part, name: str, side: int) -> bool:
+        """Whether a name that one part gives may be the one that the other mentions: outside of
+        functions of another file only if that file has it on no other line of the other side.
+        """
+        path = giver.unit.path
+        if path == user.unit.path or not giver.is_outside:
+            return True
+        if path not in self._words:
+            change = self.difference.files[path]
+            self._words[path] = set(WORD.findall(change.old)), set(WORD.findall(change.new))
+        return name not in self._words[path][1 - side]
 
     def _in_class(self, unit: ChangedUnit, own: Iterable[Part]) -> Iterator[Part]:
         attributes = {name for part in own for name in part.attributes}
@@ -157,7 +183,7 @@ class Reversals:
         made = last_name(unit.name) in ("__init__", "__new__")
         name = last_name(scope(unit.name) if made else unit.name)
         for part in self.parts:
-            if name in part.mentions[0] or name in part.mentions[1]:
+            if name in part.words:
                 yield part
 
     def _around(self, unit: ChangedUnit) -> Iterator[Part]:
@@ -175,7 +201,9 @@ def _part(change: DifferingFile, unit: ChangedUnit, hunk: Hunk) -> Part:
         comment.sub("", "\n".join(side[first - 1 : first - 1 + count] if count else ()))
         for side, (first, count) in zip(change.sides, hunk, strict=True)
     )
-    mentions = set(WORD.findall(old)), set(WORD.findall(new))
+    keywords = kwlist if language(change.path) == "python" else KEYWORDS
+    words = set(WORD.findall(old)).difference(keywords), set(WORD.findall(new)).difference(keywords)
+    mentions = words[0] - words[1], words[1] - words[0]
     after = change.outlines[1]
     is_gone = after is not None and not after.named(unit.name)
     gives = mentions
@@ -186,6 +214,7 @@ def _part(change: DifferingFile, unit: ChangedUnit, hunk: Hunk) -> Part:
     return Part(
         unit,
         hunk,
+        words[0] | words[1],
         mentions,
         (gives[0] - gives[1], gives[1] - gives[0]),
         {after or alone for after, alone in ATTRIBUTE.findall(f"{old}\n{new}")},
