@@ -3,7 +3,8 @@ only a unit counts, one of each run of the unit.
 
 ``switch.c`` has callgrind write the latter, and name them: ``run 2 7 5`` ends the second run of the
 unit in its process, which the process's files 5 to 7 have; ``part 5`` is one of these; ``inside 2``
-is the first file of a process that was made meanwhile.
+is the first file of a process that was made meanwhile, and ``made 123 6 0`` that of a process that
+the process 123 forked while its file 6 was due.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ MOST_RUNS = 100  # of a unit in one process, as in switch.c
 HEAD_BYTES = 1 << 18  # bytes of a file in which it names its command, and why it was written
 _COMMAND = re.compile(rb"^cmd: ?(.*)$", re.MULTILINE)
 _NAMED = re.compile(
-    rb"^desc: Trigger: Client Request: perfvcs (run|part|inside) (\d{1,9}) (\d{1,9}) (\d{1,9})$",
+    rb"^desc: Trigger: Client Request: perfvcs (run|part|inside|made)"
+    rb" (\d{1,9}) (\d{1,9}) (\d{1,9})$",
     re.MULTILINE,
 )
 _NOTHING = re.compile(rb"^totals: 0$", re.MULTILINE)
@@ -37,8 +39,9 @@ _NOTHING = re.compile(rb"^totals: 0$", re.MULTILINE)
 class CountFile:
     """A file of the process ``pid``, which runs ``command``.
 
-    Where ``switch.c`` had it written, ``kind`` is ``run``, ``part`` or ``inside``, ``run`` the
-    number of the unit's run, ``number`` that of the file, ``first`` that of the run's first file.
+    Where ``switch.c`` had it written, ``kind`` is ``run``, ``part``, ``inside`` or ``made``,
+    ``run`` the number of the unit's run (or of the parent), ``number`` that of the file, ``first``
+    that of the run's first file.
     """
 
     path: Path
@@ -127,18 +130,24 @@ def _of_unit(files: Sequence[CountFile], unit: UnitRun) -> tuple[list[CountFile]
     runs = [file for file in files if file.kind == "run"]
     chosen = unit.chosen(file.run for file in runs)
     runs = [file for file in runs if file.run in chosen]
-    made = {file.pid for file in files if file.kind == "inside" and file.run in chosen}
     ends = defaultdict(list)
     for run in runs:
         ends[run.pid].append(run)
-    chosen_files = [
+
+    def within(number: int, pid: str) -> bool:
+        return any(run.first <= number <= run.number for run in ends[pid])
+
+    made = {file.pid for file in files if file.kind == "inside" and file.run in chosen}
+    made |= {
+        file.pid for file in files if file.kind == "made" and within(file.number, str(file.run))
+    }
+    kept = [
         file
         for file in files
-        for run in ends[file.pid]
-        if file.kind in ("run", "part") and run.first <= file.number <= run.number
+        if (file.kind in ("run", "part") and within(file.number, file.pid))
+        or (not file.kind and file.pid in made)
     ]
-    chosen_files += [file for file in files if not file.kind and file.pid in made]
-    return [file for file in chosen_files if not file.empty], len(runs)
+    return [file for file in kept if not file.empty], len(runs)
 
 
 def _complete(

@@ -24,6 +24,7 @@ def count(number):
 """
 ROUND = 7 if sys.version_info < (3, 13) else 6  # bytecodes of a round
 TESTS = """
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -71,6 +72,11 @@ def test_thread():
 
 def test_process():
     subprocess.run([sys.executable, "-c", "from core import count; count(30_000)"], check=True)
+
+def test_workers():
+    worker = multiprocessing.get_context("fork").Process(target=count, args=(5000,))
+    worker.start()
+    worker.join()
 
 class TestCase(unittest.TestCase):
     def test_method(self):
@@ -198,6 +204,16 @@ def test_a_process_that_a_test_starts_belongs_to_it(run):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("gcc", "valgrind")
+def test_a_worker_that_a_test_forks_belongs_to_it(run):
+    seen = Bytecode(warm=False).collect(run("test_core.py::test_workers"))
+    assert calls(seen, "count (lib/core.py)") == 1
+    assert ROUND * 5000 < total(seen, "bytecodes") < ROUND * 5000 + 20_000
+    seen = Instructions(repeat=0).collect(run("test_core.py::test_workers"))
+    assert total(seen, "instructions") > 250 * 5000
+
+
+@pytest.mark.slow
 def test_workers_of_xdist_are_left_out(run):
     pytest.importorskip("xdist")
     seen = Bytecode(warm=False).collect(run("test_core.py::test_after", PYTEST_ADDOPTS="-n 2"))
@@ -304,6 +320,7 @@ def test_the_instructions_of_a_block_are_those_between_its_ends(run):
 PROGRAM = """
 #include "perfvcs.h"
 #include <pthread.h>
+#include <sys/wait.h>
 __attribute__((noinline)) long work(long n)
 {
     volatile long s = 0;
@@ -342,6 +359,13 @@ int main(void)
     pthread_create(&started, 0, thread, (void *)20000);
     pthread_join(started, 0);
     perfvcs_end(threads, "threads", PERFVCS_NO_SIZE);
+    perfvcs_timer forks = perfvcs_begin();
+    if (!fork()) {
+        work(9000);
+        _exit(0);
+    }
+    wait(0);
+    perfvcs_end(forks, "forks", PERFVCS_NO_SIZE);
     for (int k = 0; k < 3000; k++) {
         perfvcs_timer often = perfvcs_begin();
         work(100);
@@ -373,6 +397,7 @@ def program(tmp_path_factory):
         ("crossing", 560, 2),
         ("crossed", 67, 2),
         ("threads", 20_000, 1),
+        ("forks", 9000, 1),
         ("often", 100, 1),
     ],
 )
@@ -391,7 +416,7 @@ def test_the_instructions_of_a_timed_part_are_those_between_its_ends(
 def test_a_program_in_which_nothing_can_be_preloaded_is_counted_as_a_whole(run, program):
     fixed = replace(run("parse"), argv=(str(program.with_name("fixed")),))
     seen = Instructions(repeat=0).collect(fixed)
-    assert calls(seen, "work") == 3014
+    assert calls(seen, "work") == 3015
     assert not seen.engine.endswith(":unit")
     assert "reports parse and does not say when it begins" in seen.warnings[0]
 

@@ -4,10 +4,12 @@
  * perfvcs_unit_begin and perfvcs_unit_end, and says which run that was; perfvcs.h by perfvcs_timer_begin and perfvcs_timer_end, which say
  * only at the end what was timed, and of which several may be open. Whatever was counted until a moment at which something begins or ends is
  * a file with a number: "part 5", or "run 2 7 5" for the second run of the unit, which the files 5 to 7 have.
- * Processes that are made meanwhile see PERFVCS_INSIDE, the number of the run, and begin with the file "inside 2". */
+ * Processes that are made meanwhile see PERFVCS_INSIDE, the number of the run, and begin with the file "inside 2"; those that a program with
+ * perfvcs.h forks begin with "made 123 6 0", since they belong to what the process 123 times while it has file 6. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <valgrind/callgrind.h>
 
 #define MOST_OPEN 64
@@ -17,9 +19,9 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     long long id;
-    int first; /* the file with which it begins */
+    int first; /* the number of the file with which it begins, at least */
 } timers[MOST_OPEN];
-static int timing, files, runs;
+static int timing, files, runs, moment; /* counts on with each file and each beginning */
 static const char *unit;
 
 /* Appends a space and a number to a text, in fewer instructions than sprintf has, since they count. */
@@ -41,7 +43,7 @@ static void put(const char *kind, int run, int first)
     char text[80] = "perfvcs ", *end = text + 8;
     while (*kind)
         *end++ = *kind++;
-    *append(append(append(end, run), files), first) = 0;
+    *append(append(append(end, run), moment++), first) = 0;
     CALLGRIND_DUMP_STATS_AT(text);
     files++;
 }
@@ -55,7 +57,7 @@ void perfvcs_unit_end(int run)
 {
     CALLGRIND_STOP_INSTRUMENTATION;
     if (run)
-        put("run", run, files);
+        put("run", run, moment);
     else
         CALLGRIND_ZERO_STATS;
 }
@@ -67,11 +69,11 @@ void perfvcs_timer_begin(long long id)
     pthread_mutex_lock(&lock);
     if (timing < MOST_OPEN && files < MOST_FILES) {
         if (timing)
-            put("part", 0, files);
+            put("part", 0, moment);
         else
             CALLGRIND_ZERO_STATS;
         timers[timing].id = id;
-        timers[timing++].first = files;
+        timers[timing++].first = ++moment;
         CALLGRIND_START_INSTRUMENTATION; /* stopping each time would take longer than what goes on meanwhile */
     }
     pthread_mutex_unlock(&lock);
@@ -98,18 +100,31 @@ void perfvcs_timer_end(long long id, const char *uid)
     pthread_mutex_unlock(&lock);
 }
 
-static void fork_child(void)
+static void before_fork(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+static void in_child(void)
 {
     const char *inside = getenv("PERFVCS_INSIDE");
+    pthread_mutex_unlock(&lock);
     CALLGRIND_ZERO_STATS;
     if (inside)
         put("inside", atoi(inside), 0);
+    else if (timing)
+        put("made", (int)getppid(), 0);
 }
 
 __attribute__((constructor)) static void prepare(void)
 {
     const char *inside = getenv("PERFVCS_INSIDE");
-    pthread_atfork(0, 0, fork_child);
+    pthread_atfork(before_fork, after_fork, in_child);
     if (inside) {
         put("inside", atoi(inside), 0);
         CALLGRIND_START_INSTRUMENTATION;

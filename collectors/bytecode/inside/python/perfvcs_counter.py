@@ -309,6 +309,9 @@ class Process:
         self.counter.forget()
         if self.counts:
             self._mark()
+            workers = sys.modules.get("multiprocessing.util")
+            if workers is not None:
+                workers.register_after_fork(self, _write_at_the_end)
             self.counter.begin()
 
     def _thread(self, frame: FrameType, event: str, arg: Any) -> None:  # noqa: ARG002
@@ -334,6 +337,11 @@ class Process:
                 json.dump({"frames": list(frames), "trees": trees}, file)
         except OSError:
             return  # the folder is gone: this process outlived the measurement
+
+
+def _write_at_the_end(process: Process) -> None:
+    """Have a worker of multiprocessing write, which ends without ``atexit`` before Python 3.13."""
+    sys.modules["multiprocessing.util"].Finalize(process, process.write, exitpriority=0)
 
 
 def install(environ: Mapping[str, str]) -> None:
