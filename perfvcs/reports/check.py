@@ -25,6 +25,7 @@ from perfvcs.profile.validity import Malformed
 from perfvcs.reports.pair import ComparedPair, inheriting, measured, noted, selected, stored
 from perfvcs.repository import Repository, origin
 from perfvcs.repository.state import State
+from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -136,7 +137,8 @@ class Check(msgspec.Struct, frozen=True):
                 f"neither {self.baseline.name} nor {self.target.name} has profiles of"
                 f" `{benchmarks.text}`: measure it with `perf check --measure`"
             )
-        return msgspec.structs.replace(self, report=report)
+        why = ", ".join(filter(None, [self.why, f"only {shorten(benchmarks.text)}"]))
+        return msgspec.structs.replace(self, report=report, why=why)
 
     def _blamed(self) -> str:
         """What is blamed for the pair; empty where nothing was ever blamed here."""

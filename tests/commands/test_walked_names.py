@@ -221,7 +221,7 @@ def test_a_word_that_is_a_revision_and_a_benchmark_says_so(project: Project, per
             assert f"`{word}` is a revision and a benchmark here" in said, (command, said)
             assert f"write {word}~0 for the revision, -- {word} for the benchmark" in said
     said = " ".join(perf("check", "--", "main", code=3).out.split())
-    assert "tests: main became slower" in said
+    assert "(only main): tests: main became slower" in said
     step = re.search(r"Next: perf (show .*?); if wanted", said)
     assert step and step[1].endswith(" --unit=main"), said
     assert "main" in perf(*shlex.split(step[1]), "--text").out
