@@ -23,7 +23,8 @@ from perfvcs.ci.civerdict import Alarm, CausesOfUnit, CiVerdict, receipt, word_o
 from perfvcs.environment.variables import hidden
 from perfvcs.errors import PerfError
 from perfvcs.measure.session import CollectFailed
-from perfvcs.reports.check import Background, Check, measure
+from perfvcs.reports.check import Background, Check
+from perfvcs.reports.inturns import measure
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 from perfvcs.text.characters import shorten

@@ -191,7 +191,7 @@ def _checked(rig: Rig, words: BlameWords, *, wait: bool) -> Report:
     """The verdict on both revisions, measured in turns now."""
     from perfvcs.check.method import BY_RULES
     from perfvcs.measure.request import Request
-    from perfvcs.reports.check import measure
+    from perfvcs.reports.inturns import measure
 
     pair = words.before, words.after
     short = " ".join(rig.repository.project.resolve(name)[:10] for name in pair)

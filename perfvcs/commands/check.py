@@ -158,7 +158,7 @@ def _judged(
 
 def _measured(repository: Repository, asked: Arguments, options: CheckOptions) -> Check:
     """The check after measuring; what that takes is imported only here."""
-    from perfvcs.reports.check import measure
+    from perfvcs.reports.inturns import measure
 
     with measuring(repository, scheduler=options.scheduler, quiet=options.form != "text") as rig:
         return measure(

@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Literal
 
@@ -18,11 +17,10 @@ from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.check.judgedby import criteria
 from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.vocabulary import said
-from perfvcs.git.project import UnknownRevision
 from perfvcs.locate import BLAMES_FOLDER
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.profile.validity import Malformed
-from perfvcs.reports.pair import ComparedPair, inheriting, measured, noted, selected, stored
+from perfvcs.reports.pair import inheriting, noted, stored
 from perfvcs.repository import Repository, origin
 from perfvcs.repository.state import State
 from perfvcs.text.characters import shorten
@@ -32,8 +30,6 @@ if TYPE_CHECKING:
 
     from perfvcs.check.movement import JobUnit
     from perfvcs.measure.outcome import CampaignOutcome
-    from perfvcs.measure.request import Request
-    from perfvcs.measure.rig import Rig
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.profile.summary import Header
     from perfvcs.repository.criteria import Criteria
@@ -248,7 +244,7 @@ def compared(
     if remembered and remembered.basis == basis:
         with suppress(Malformed):  # a changed byte
             report = decode(remembered.report)
-            _remember(repository, baseline, target, remembered.report, basis)  # as the last verdict
+            remember(repository, baseline, target, remembered.report, basis)  # as the last verdict
             return Check(repository, baseline, target, report)
     criteria = criteria or repository.criteria(baseline, target)
     try:
@@ -265,11 +261,11 @@ def compared(
         report = inheriting(repository, nothing, target)
         if not report.untouched:
             raise
-    _remember(repository, baseline, target, msgspec.json.encode(report), basis)
+    remember(repository, baseline, target, msgspec.json.encode(report), basis)
     return Check(repository, baseline, target, report)
 
 
-def _remember(
+def remember(
     repository: Repository, baseline: State, target: State, report: bytes, basis: str = ""
 ) -> None:
     """Remember a verdict on two revisions; a product is not a part of their history, nor is a
@@ -309,97 +305,3 @@ def _basis(
         noted(repository, target),
     ]
     return hashlib.sha256(msgspec.json.encode(basis)).hexdigest()
-
-
-def measure(
-    rig: Rig,
-    revisions: tuple[str, ...],
-    request: Request,
-    asked: CheckRequest,
-    *,
-    select: int | None = None,
-) -> Check:
-    """Measures both revisions in turns, then checks them; leaves out jobs whose comparisons are all
-    decided by what is stored.
-
-    A number of executions in the request measures all jobs. ``pair.measured`` says what is compared
-    where nobody names both revisions. ``select`` leaves out what the change cannot touch, but for
-    one in so many (0: all of it).
-    """
-    from perfvcs.measure.campaign import settle
-    from perfvcs.measure.product import read_all
-    from perfvcs.measure.rig import product_states
-
-    repository = rig.repository
-    if not request.committed:
-        _learn(rig, revisions, request)
-    if request.against:
-        (name,) = revisions or ("HEAD",)
-        baseline = (
-            State(repository.project.resolve(name))
-            if request.committed
-            else repository.current(name)
-        )
-        (target,) = product_states(baseline.commit, read_all(request.against, repository.project))
-        pair = ComparedPair(baseline, target)
-    else:
-        pair = measured(repository, revisions, committed=request.committed)
-        baseline, target = pair.baseline, pair.target
-    if pair.why:
-        rig.progress.say(f"comparing {baseline.name} with {target.name}: {pair.why}")
-    why = "" if pair.usual else pair.why
-    # before any version runs, which could write to these files
-    criteria, _ = (
-        repository.criteria(baseline, target, committed=request.committed),
-        repository.acceptances,
-    )
-    if select is not None:
-        request = selected(rig, request, [(baseline, target)], select)
-    settled = [] if request.executions else _settled(repository, baseline, target, criteria, asked)
-    remaining = replace(request, settled=tuple(settled))
-    if not remaining.apply(rig.config)[0]:
-        check = compared(repository, baseline, target, asked, criteria)
-        return msgspec.structs.replace(check, why=why)
-    outcome, session = settle(rig, (baseline, target), remaining, asked)
-    if not outcome.profiles:
-        outcome.raise_failures()
-        raise NothingToCompare(
-            next(
-                iter(outcome.warnings), f"nothing was measured on {target.name}: see `perf status`"
-            )
-        )
-    try:
-        report = repository.compare(
-            baseline, target, asked, session=session, settled=settled, criteria=criteria
-        )
-    except NothingToCompare:
-        outcome.raise_failures()  # of a side that could not be measured just now
-        raise
-    report = inheriting(repository, report, target) if select is not None else report
-    _remember(repository, baseline, target, msgspec.json.encode(report))
-    return Check(repository, baseline, target, report, outcome, why)
-
-
-def _learn(rig: Rig, revisions: Sequence[str], request: Request) -> None:
-    """Sees what HEAD's build makes, before the baseline of HEAD is chosen."""
-    project = rig.repository.project
-    with suppress(UnknownRevision):
-        if project.head in [project.resolve(name) for name in revisions or ("HEAD",)] and (
-            new := rig.unexplained(beside=True)
-        ):
-            with rig.repository.measuring(wait=request.wait):
-                rig.learn(new)
-
-
-def _settled(
-    repository: Repository, baseline: State, target: State, criteria: Criteria, asked: CheckRequest
-) -> list[str]:
-    """Labels of the jobs of which every comparison is decided already."""
-    try:
-        report = repository.compare(baseline, target, asked, criteria=criteria)
-    except NothingToCompare:
-        return []
-    open_jobs = {change.job for change in report.changes if not change.settled}
-    return list(
-        dict.fromkeys(change.job for change in report.changes if change.job not in open_jobs)
-    )

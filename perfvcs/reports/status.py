@@ -17,7 +17,8 @@ from perfvcs.measure.announcement import running, unfinished
 from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.reports.lastverdicts import last_verdicts
-from perfvcs.reports.log import MetricTrend, described, leading, trends
+from perfvcs.reports.log import described
+from perfvcs.reports.trends import MetricTrend, leading, trends
 from perfvcs.text.characters import COLUMNS, shorten, sparkline
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import duration, quantity
