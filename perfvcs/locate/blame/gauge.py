@@ -9,6 +9,7 @@ from perfvcs.errors import UsageError
 from perfvcs.jobs import Cell
 from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.blame.question import Question
+from perfvcs.locate.blame.uncounted import NOT_COUNTED
 from perfvcs.profile import Profile
 from perfvcs.profile.summary import summarise
 
@@ -95,7 +96,7 @@ class Gauges:
             if reason is None:
                 gauges.append(gauge)
             elif metric == "instructions":
-                self.notes.append(NO_VALGRIND)
+                self.notes.append(NOT_COUNTED if self.laboratory.serves() else NO_VALGRIND)
         return gauges
 
     def _counting(self, metric: BlameMetric) -> Gauge:

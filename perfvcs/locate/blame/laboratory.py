@@ -11,6 +11,7 @@ from pathlib import Path
 from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell
+from perfvcs.locate.blame.uncounted import Uncounted
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.rig import Rig
@@ -26,6 +27,7 @@ TOTAL = {
     "bytecode": "bytecodes",
     "memory": "bytes",
     "time": "cpu",
+    "counters": "cpu",  # of a service under load
 }  # the metric by which a collector's runs are compared
 
 
@@ -47,7 +49,14 @@ class Laboratory:
     unit: str = ""
 
     def under(self, collector: str, **options: object) -> Cell:
-        """The benchmark under another collector, which counts inside the unit where it can."""
+        """The benchmark under another collector, which counts inside the unit where it can.
+
+        A service stays under its own, which starts and stops it: its processor time is taken, and
+        what would count otherwise is not available.
+        """
+        if self.serves():
+            own = self.own()
+            return own if collector == "time" else replace(own, collector=Uncounted(own.collector))
         member: Collector = build("collectors", collector, dict(options), f"job `{self.cell.name}`")
         slow = HEAVY if collector != "time" else 1
         return replace(
@@ -64,10 +73,16 @@ class Laboratory:
         """The benchmark under its own collector, one execution at a time."""
         return replace(self.cell, executions=1, warmup=0, binaries=1, postprocessors=(), auto=None)
 
+    def serves(self) -> bool:
+        """Whether the job measures a service, which its collector starts beside the command."""
+        return getattr(self.cell.collector, "service", None) is not None
+
     def runs_python(self) -> bool:
         """Whether the command is a Python program, as far as its words tell."""
         words = shlex.split(self.cell.cmd)
         words = words[words.index("-c") + 1].split() if self.cell.shell and "-c" in words else words
+        if self.serves():
+            return False
         folder = self.rig.repository.project.root
         return any(
             is_python(word if "/" not in word else str(folder / word)) for word in words[:1]

@@ -124,7 +124,10 @@ class _Investigation:
             measured.evidence = [
                 rematched(tree, changed.renamed, places.owner) for tree in measured.evidence
             ]
-        return rank(changed.meaning, measured.evidence, places, sign, self.comparison.ran)
+        ran = self.comparison.ran
+        if self.comparison.laboratory.serves():  # what a service runs is not seen: anything may
+            ran = {unit.key for unit in changed.meaning}
+        return rank(changed.meaning, measured.evidence, places, sign, ran)
 
     def _verdict(
         self,
