@@ -39,6 +39,7 @@ from .small_projects.claims import (
 COMMANDS = ("init", "check", "blame", "show", "bisect", "history", "accept")
 LONGEST = 1800.0  # seconds of one command
 RIGHT = "right"
+CAUSES = ("proved", "contributes")  # what a trial says of a cause
 
 
 class Wrong(Exception):
@@ -135,10 +136,10 @@ class Road:
         self.claims.append(
             Claim("blame", subject, found["metric"], *(found[k] for k in ("effect", "low", "high")))
         )
-        proved = [one["name"] for one in found["trials"] if one["word"] == "proved"]
-        if proved != [self.project.function]:
-            named = ", ".join(proved) or "nothing"
-            raise Wrong(f"{named} is proved: “{' '.join(said.split())[:200]}”")
+        causes = [one["name"] for one in found["trials"] if one["word"] in CAUSES]
+        if causes != [self.project.function]:
+            named = ", ".join(causes) or "nothing"
+            raise Wrong(f"{named} is named: “{' '.join(said.split())[:200]}”")
         self._named(subject, said)
 
     def _show(self) -> None:
