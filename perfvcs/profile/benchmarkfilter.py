@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from perfvcs.profile.naming import Benchmark
-from perfvcs.profile.resolver import require_one_job, resolved
 
 Way = Literal["usual", "several", "one", "whole"]
 
@@ -144,6 +143,8 @@ def chosen(known: Sequence[Benchmark], words: FilterWords, way: Way = "usual") -
     """
     if not words.text:
         return EVERYTHING
+    from perfvcs.profile.resolver import require_one_job, resolved
+
     left, metric = list(known), ""
     if words.jobs:
         places = {
@@ -176,6 +177,8 @@ def _metric(given: str, known: Sequence[Benchmark]) -> str:
     measured = [item for item in known if item.metric]
     if not measured:
         return given
+    from perfvcs.profile.resolver import resolved
+
     return measured[resolved(given, measured, "metric").places[0]].metric
 
 

@@ -16,7 +16,6 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.profile.benchmarkfilter import EVERYTHING, NO_WORDS, BenchmarkFilter, FilterWords, Way
 from perfvcs.profile.naming import Benchmark, brief, typed
-from perfvcs.profile.resolver import candidates, meant
 from perfvcs.repository.benchmarks import benchmarks, configured_only, filtered, is_called
 from perfvcs.repository.lookup import called
 
@@ -191,6 +190,8 @@ class _Reader:
 
     def require_benchmark(self, word: str) -> None:
         """Raises UnknownRevision where no benchmark has such a name, either."""
+        from perfvcs.profile.resolver import candidates, meant
+
         if meant(word, self._known, several=True).places:
             return
         hint = f"nor is it a benchmark{candidates(word, self._known)}"

@@ -76,7 +76,7 @@ SORTS = frozenset({"sorted", "sort", "qsort", "stable_sort", "partial_sort", "ar
 # a name and a short value, in Python or C
 CONSTANT = re.compile(
     r"\s*(?:#\s*define\s+(?=\w+\s)|(?:[\w*]+\s+)*(?=\w+\s*[:=]))"
-    r"(\w+)(?:\s*:[^=]*)?\s*=?\s*([-+.\w\"']{1,20});?\s*"
+    r"(\w+)(?:\s*:(?:\s*[^=\s][^=]*(?==))?)?(?:\s*=)?\s*([-+.\w\"']{1,20});?\s*"
 )
 TEST = re.compile(
     r"(?:^|/)(?:tests?|testing)/|(?:^|/)test_[^/]*$|(?:^|/)\w*tests?\.\w+$|(?:^|/)conftest\.py$"
