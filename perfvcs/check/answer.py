@@ -76,30 +76,39 @@ def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
     finding = "; ".join(filter(None, [_became(first), _beside(sure[0])]))
     if first.clusters:  # they have no direction
         finding = f"the counters of {named(first)} behave differently"
-    said_too, parts = 1, [finding]
+    others, parts = list(sure[1:]), [finding]
     if whole is not None and _is_general(whole, sure):
         parts = [
             f"{shorten(whole.job, SENTENCE_NAME)} became {adjective(whole)}: {metric_of(whole)}"
             f" {effect_of(whole)}"
         ]
         series = {*whole.series}
-        said_too = sum(entry.first.series in series for entry in sure)
+        others = [entry for entry in sure if entry.first.series not in series]
     elif whole is not None and not is_whole(first.job, first.uid):
         surely = {"same": ", the same"}.get(whole.word or "", ", no more than chance")
         parts.append(
             f"{shorten(whole.job, SENTENCE_NAME)} in all: {metric_of(whole)} {effect_of(whole)}"
             + ("" if whole.word in SURE else surely)
         )
-        said_too += any(
-            entry.first.series in whole.series and is_whole(*entry.unit) for entry in sure[1:]
-        )
-    if said_too < len(sure):
-        parts.append(f"{counted(len(sure) - said_too, 'other benchmark')} moved, too")
-    words: Counter[str] = Counter(change.word for entry in sure for change in entry.changes)
-    mixed = ""
-    if all(words[word] for word in SURE):
-        mixed = f" ({words['degradation']:,} worse, {words['improvement']:,} better)"
-    return "; ".join(parts) + mixed
+        others = [
+            entry
+            for entry in others
+            if entry.first.series not in whole.series or not is_whole(*entry.unit)
+        ]
+    if others:
+        moved = f"{counted(len(others), 'other benchmark')} moved, too"
+        parts.append(moved + _ways(first, others))
+    return "; ".join(parts)
+
+
+def _ways(first: Change, others: Sequence[MovedBenchmark]) -> str:
+    """How many of the others became worse and better, unless all went the way of the first."""
+    words: Counter[str] = Counter(entry.first.word for entry in others)
+    if set(words) <= {first.word}:
+        return ""
+    ways = {"worse": words["degradation"], "better": words["improvement"]}
+    moved = [f"{count:,} {way}" for way, count in ways.items() if count]
+    return f" ({', '.join(moved)})"
 
 
 def _became(first: Change) -> str:

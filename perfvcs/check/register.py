@@ -21,6 +21,7 @@ from perfvcs.system import disk
 from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import hidden
 
+SHORTEST_ID = 4  # digits that may stand for an id
 REGISTER_FILE = "perf-accepted.toml"
 LARGEST_REGISTER = 2_000_000  # bytes; thousands of acceptances
 TOP = """\
@@ -140,22 +141,25 @@ def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
 
 
 def remove(path: Path, ids: Sequence[str]) -> list[Acceptance]:
-    """Remove the acceptances with these ids and return them; everything else in the file stays
-    unchanged.
+    """Remove the acceptances with these ids, or whose ids begin so, and return them; everything
+    else in the file stays unchanged.
 
-    Raises UsageError if there is no such id.
+    Raises UsageError unless there is one such id.
     """
     text = read(path)
-    present = parse(text, path.name)
-    for name in ids:
-        if all(acceptance.id != name for acceptance in present):
-            hint = f"; {path.name} has none"
-            if present:
-                hint = nearest(name, dict.fromkeys(acceptance.id for acceptance in present))
-            raise UsageError(f"nothing is accepted as `{name}`{hint}")
-    shorter = _without(text, ids, path.name)
+    present = list(dict.fromkeys(acceptance.id for acceptance in parse(text, path.name)))
+    shorter = _without(text, [_whole_id(name, present, path.name) for name in ids], path.name)
     _replace(path, shorter.text)
     return shorter.taken
+
+
+def _whole_id(name: str, present: Sequence[str], file: str) -> str:
+    """The id of which a name is the beginning; raises UsageError unless there is one."""
+    meant = [own for own in present if own.startswith(name)] if len(name) >= SHORTEST_ID else []
+    if name in present or len(meant) == 1:
+        return name if name in present else meant[0]
+    hint = nearest(name, present) if present else f"; {file} has none"
+    raise UsageError(f"nothing is accepted as `{name}`{hint}")
 
 
 def table(acceptance: Acceptance) -> str:

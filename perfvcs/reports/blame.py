@@ -216,7 +216,7 @@ def _why(blame: Blame, cause: SuspectFunction) -> str:
         and cause.own >= cause.led
     ):
         parts.append(f"each call costs {more}")
-        if min(cause.calls) > 0:
+        if min(cause.calls) > 0 and blame.measure != "samples":  # samplers count no calls
             parts.append(f"called {_times(cause.calls)}")
     elif cause.oftener * sign > 0 and cause.own >= cause.led:
         called = cause.callee.partition(" (")[0]

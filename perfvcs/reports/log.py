@@ -105,15 +105,14 @@ class Log(msgspec.Struct, frozen=True):
             )
             if verdict := self.verdicts.get(commit.id):
                 yield f"            {described(verdict)}"
-            steps = _together(self.marks.get(commit.id, ()))
+            steps = sorted(_together(self.marks.get(commit.id, ())), key=_is_better)
             yield from (
                 f"            {_marked(step, places.get(id(step.finding), ''))}"
                 for step in steps[:MOST_MARKS]
             )
             if len(steps) > MOST_MARKS:
-                yield (
-                    f"            and {len(steps) - MOST_MARKS} more lasting changes: perf history"
-                )
+                more = counted(len(steps) - MOST_MARKS, "more lasting change")
+                yield f"            and {more}: perf history"
         if self.commits and not self.known:
             yield "too much is measured to look for lasting changes here: perf history"
         if self.trends:
@@ -255,6 +254,10 @@ def _together(findings: Sequence[Finding]) -> list[StepOverSizes]:
     from perfvcs.reports.plainlines import together
 
     return together(findings)
+
+
+def _is_better(step: StepOverSizes) -> bool:
+    return step.finding.direction == "improvement"
 
 
 def _marked(step: StepOverSizes, environment: str = "") -> str:

@@ -273,6 +273,16 @@ def test_what_people_wrote_around_the_entries_stays(tmp_path: Path) -> None:
         remove(path, ["oen"])
 
 
+def test_an_id_is_named_by_how_it_begins(tmp_path: Path) -> None:
+    path = tmp_path / "perf-accepted.toml"
+    add(path, [acceptance(id=name) for name in ("0ee8477", "0ee8f00", "1234567")])
+    for few in ("0ee8", "123"):  # of two, and too few digits
+        with pytest.raises(UsageError, match="nothing is accepted as"):
+            remove(path, [few])
+    assert [one.id for one in remove(path, ["0ee84", "1234"])] == ["0ee8477", "1234567"]
+    assert [one.id for one in load(path)] == ["0ee8f00"]
+
+
 def test_a_comment_right_above_the_first_entry_is_the_file_s_own(tmp_path: Path) -> None:
     path = tmp_path / "perf-accepted.toml"
     path.write_text(f"# ours\n{table(acceptance(id='one'))}")
