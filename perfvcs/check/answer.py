@@ -60,10 +60,13 @@ def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
     why = ""
     if len(undecided) <= MOST_OPEN and measure(first):
         why = f"; {named(first)}: {numbers_of(first)}"
+    none = "no change is shown"
+    if any(change.accepted for change in compared):
+        none += " beyond what is accepted"
     if len(undecided) == len(compared):
-        return f"no change is shown: {_every(len(undecided))} open{why}"
+        return f"{none}: {_every(len(undecided))} open{why}"
     few = f"{len(undecided):,} of {len(compared):,} comparisons"
-    return f"no change is shown, and {few} {plural(len(undecided), 'is', 'are')} open{why}"
+    return f"{none}, and {few} {plural(len(undecided), 'is', 'are')} open{why}"
 
 
 def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:

@@ -80,16 +80,24 @@ def _notes(report: Report, most: int) -> list[str]:
 
 def _ending(report: Report, texts: Sequence[str], most: int, width: int) -> list[str]:
     """What comes after what is listed; each text takes ``most`` lines at most."""
-    lines = [
-        line
-        for text in texts
-        for line in _cut(wrap(text, width, subsequent_indent="  "), most, width)
-    ]
+    lines = [line for text in texts for line in _closing(text, most, width)]
     return [
         *lines,
         *_cut(wrap(summary(report), width, subsequent_indent="  "), most, width),
         settlement(report.comparisons),
     ]
+
+
+def _closing(text: str, most: int, width: int) -> list[str]:
+    """A text of several parts in ``most`` lines: the last parts are left out rather than cut, since
+    half a command does not run.
+    """
+    parts = text.split("; ")
+    for count in range(len(parts), 0, -1):
+        lines = wrap("; ".join(parts[:count]), width, subsequent_indent="  ")
+        if len(lines) <= most:
+            return lines
+    return _cut(lines, most, width)
 
 
 def lead(report: Report, *, why: str = "", width: int = COLUMNS) -> list[str]:

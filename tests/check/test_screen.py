@@ -15,7 +15,7 @@ from perfvcs.check.answer import sentence
 from perfvcs.check.change import Difference, JudgedBy, Overall
 from perfvcs.check.markdown import markdown
 from perfvcs.check.movement import entries
-from perfvcs.check.screen import SCREEN_LINES, screen
+from perfvcs.check.screen import SCREEN_LINES, _closing, screen
 from perfvcs.check.vocabulary import VERDICT_WORDS
 
 
@@ -156,6 +156,13 @@ def test_what_fails_the_check_comes_before_what_is_larger() -> None:
             "nothing is comparable: kernel 6.1 -> 6.5",
         ),
         ([change("new"), change("missing", job="gone")], "nothing to compare: 1 new, 1 missing"),
+        (
+            [change(accepted="wanted"), change("inconclusive", metric="cpu")],
+            (
+                "no change is shown beyond what is accepted, and 1 of 2 comparisons is open; sort:"
+                " CPU time +7.3 % [+5.1, +9.6]"
+            ),
+        ),
         ([change(accepted="wanted")], "nothing changed beyond what is accepted: 1 comparison"),
         ([], "nothing to compare"),
     ],
@@ -370,3 +377,13 @@ def test_whatever_is_reported_takes_one_screen(
     lines = screen(found, following=["what to do " * 30] * following).splitlines()
     assert len(lines) <= SCREEN_LINES
     assert max(map(len, lines)) <= 80
+
+
+def test_no_command_is_cut_at_the_end() -> None:
+    parts = [
+        "Open after 30 pairs",
+        "1,500 should settle it: perf check --measure 211e2d3be7 ba83c0610f -n 1500",
+        f"as it is: perf check 211e2d3be7 ba83c0610f {'long-' * 12}name --within 13",
+    ]
+    lines = _closing("; ".join(parts), 2, 80)
+    assert " ".join(line.strip() for line in lines) == "; ".join(parts[:2])
