@@ -213,4 +213,6 @@ def test_where_nothing_changed_the_verdict_says_so(jobs, perf):
     said = perf("blame", "-q", code=4)
     assert "nothing to blame: the verdict on " in said.err
     assert " calls none of 2 benchmarks changed; name one to blame it anyway" in said.err
+    # a benchmark may be called like a revision or a file
+    assert "HEAD -- counting`" in said.err
     perf("blame", "counting", "-q", "--metric", "bytecodes")

@@ -153,7 +153,7 @@ def unchosen(report: Report | None, words: BlameWords) -> NothingToBlame:
     return NothingToBlame(
         f"nothing to blame: the verdict on {pair} calls none of"
         f" {counted(len(names), 'benchmark')} changed; name one to blame it anyway, such as"
-        f" `perf blame {pair} {typed(min(names, default='BENCHMARK'))}`"
+        f" `perf blame {pair} -- {typed(min(names, default='BENCHMARK'))}`"
     )
 
 
