@@ -27,6 +27,8 @@ from pathlib import Path
 from random import Random
 from types import FrameType
 
+import psutil
+
 from perfvcs.errors import PerfError
 
 from .figures import Row
@@ -35,7 +37,7 @@ from .mutation.changes import mutated
 from .mutation.readers import Reader, readers
 from .registry import Wrong, benchmark
 
-LIMIT = 1 << 30  # bytes of address space
+LIMIT = 1 << 30  # bytes of address space, beside what the process has
 SECONDS = 2.0  # of processor time for a document
 PATIENCE = 20.0  # seconds of a process that does not go on, whoever uses the processor
 BATCH = 2000  # documents of one process
@@ -133,7 +135,9 @@ def work(
     """Read documents in this process, which has the limits; a line of JSON for each failure, and
     one with the counts.
     """
-    resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
+    # threads that this process had before have reserved address space without using it
+    most = psutil.Process().memory_info().vms + LIMIT
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
     signal.signal(signal.SIGPROF, _stop)
     counts: Counter[str] = Counter()
     with (

@@ -24,6 +24,7 @@ IMPORT_ADVICE = (
 # differ from this one, in four of five cases by less than 1.3 standard errors
 SPARE = 2.2
 MOST_PAIRS = 3000  # more are not proposed
+FEWEST_PAIRS = 10  # below which an interval says too little of how many are needed
 LARGEST_WITHIN = 0.5  # bound up to which it is worth to count as the same
 INPUTS_VARY = 0.1  # deviation of one pair, as a share, from which an input of its own is likely
 DELTA = 0.01  # where a change has none
@@ -60,7 +61,7 @@ def settling(
     if not pairs:
         return f"To settle it: perf check --measure{named}"
     fine = [change for change in ours if not change.coarse]
-    wanted = _wanted(fine, pairs) if fine else None
+    wanted = _wanted(fine, pairs) if pairs >= FEWEST_PAIRS else PAIRS
     sentences = [f"Open after {counted(pairs, 'pair')}"]
     if not fine:
         sentences[0] += "; more cannot settle it: the clock is too coarse"

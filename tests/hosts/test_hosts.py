@@ -105,7 +105,8 @@ def test_a_check_measures_on_hosts(perf: Perf, hosts: DaskCluster, versions: lis
         perf("check", *versions, "--measure", "-n", "2", *hosts.options, "--json", code=None).out
     )
     assert {tuple(change["executions"]) for change in said["changes"]} == {(2, 2)}
-    assert f"-n 8 --scheduler {hosts.address}" in said["next"]
+    pair = " ".join(version[:10] for version in versions)
+    assert f"perf check --measure {pair} --scheduler {hosts.address}" in said["next"]
 
 
 # what it reports follows from the seed of its block, which is the same in each run

@@ -319,7 +319,7 @@ def test_a_job_is_asked_for_by_its_name_or_its_whole_label(project: Project, per
     assert sorted(profile.job.label for profile in stored()) == ["work 10", "work 20", "work 20"]
     assert json.loads(perf("export", "-j", "work 10").out)["job"]["workload"] == "10"
     assert (
-        "no job `work 30` is stored; did you mean `work 20`?"
+        "no job is called `work 30`; did you mean `'work 20'`?"
         in perf("export", "-j", "work 30", code=2).err
     )
 

@@ -140,5 +140,5 @@ def test_two_jobs_of_one_label_are_an_error() -> None:
 
 
 def test_an_unknown_job_is_named_with_the_nearest() -> None:
-    with pytest.raises(Exception, match="there is no job `srot`; did you mean `sort`"):
+    with pytest.raises(Exception, match="no job is called `srot`; did you mean `sort`"):
         matrix(read({"job": [{"name": "sort", "cmd": "./a"}]}), ["srot"])

@@ -221,7 +221,11 @@ def test_a_folder_called_like_a_file_of_a_build_system_is_none(
             "python -m pytest demo/tests",
             (),
         ),
-        ({"pyproject.toml": "", "benchmarks/test_a.py": ""}, "python -m pytest benchmarks", ()),
+        (
+            {"pyproject.toml": "", "benchmarks/test_a.py": ""},
+            "python -m pytest --benchmark-disable benchmarks",
+            (),
+        ),
         (
             {"pyproject.toml": "", "src/mypackage/__init__.py": ""},
             'python -c "import mypackage"',

@@ -20,7 +20,6 @@ from conftest import TESTS, Project
 from disks import mounted, write_protect
 from samples import sample_profile
 
-from perfvcs import store as store_module
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.git import stream
 from perfvcs.git.bare import Fault
@@ -28,7 +27,7 @@ from perfvcs.git.command import GitEnded, GitMissing
 from perfvcs.git.stream import blob_id
 from perfvcs.profile import Job, Profile
 from perfvcs.profile.validity import Malformed
-from perfvcs.store import Store, locks
+from perfvcs.store import Store, locks, storecontents
 from perfvcs.store.locks import Contended, Unwritable
 from perfvcs.store.removal import PROFILE_PATH, Damaged, fold, path_of
 
@@ -761,7 +760,7 @@ def test_a_reader_that_stops_early_leaves_no_process(store: Store) -> None:
 
 def test_an_enormous_document_is_not_loaded(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     small, large = store.add([sample_profile([1.0]), sample_profile([1.0] * 1000)], "Two")
-    monkeypatch.setattr(store_module, "MAX_PROFILE", 2000)
+    monkeypatch.setattr(storecontents, "MAX_PROFILE", 2000)
     with pytest.raises(Damaged, match="over the limit of 2,000"):
         list(store.read_many([large, small]))
     assert store.read(small) == sample_profile([1.0])
