@@ -162,9 +162,12 @@ def stored(repository: Repository, revisions: Sequence[str]) -> ComparedPair:
             if repository.project.shallow
             else "name a baseline"
         )
-        raise NothingToCompare(
-            f"no ancestor of {target.name} has profiles: {cure}, or measure one with `perf collect`"
-        )
+        named = " ".join(revisions)
+        # `perf collect` measures HEAD, which is no ancestor of it
+        measuring = f"measure both in turns with `perf check --measure{named and f' {named}'}`"
+        if target.commit != repository.project.head:
+            cure += f" (against HEAD it would be `perf check {named} HEAD`)"
+        raise NothingToCompare(f"no ancestor of {target.name} has profiles: {cure}, or {measuring}")
     return _explained(repository, baseline, target, revisions, measures=False)
 
 

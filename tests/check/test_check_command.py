@@ -159,7 +159,7 @@ def test_the_last_verdict_is_remembered(project: Project, perf: Perf) -> None:
     [
         (("nope", "HEAD"), 2, "not a revision"),
         (("HEAD~1", "HEAD"), 4, "perf collect"),
-        ((), 4, "perf collect"),
+        ((), 4, "perf check --measure"),
         (("HEAD", "HEAD", "HEAD"), 2, "at most"),
         (("--method", "log-medain"), 2, "did you mean"),
         (("--delta", "-1"), 2, "delta"),
