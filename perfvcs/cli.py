@@ -225,8 +225,11 @@ def _suggestion(name: str) -> str:
 
 
 def _revisions(words: Sequence[str]) -> Sequence[str]:
-    """The words, where all of them are revisions or ranges and none is a file."""
-    named = all(not os.path.exists(word) and _is_here(word) for word in words)  # noqa: PTH110
+    """The words, where the first two are revisions or ranges and no files; a benchmark may follow
+    them.
+    """
+    sides = words[:2]
+    named = all(not os.path.exists(word) and _is_here(word) for word in sides)  # noqa: PTH110
     return words if named else ()
 
 

@@ -100,7 +100,7 @@ def test_without_linux_perf_a_feature_is_said_to_be_its_question(tmp_path, proje
     assert "`check feature` belongs to Linux perf" in done.stderr
 
 
-@pytest.mark.parametrize("words", ["HEAD~1 HEAD", "HEAD~1..HEAD", "main"])
+@pytest.mark.parametrize("words", ["HEAD~1 HEAD", "HEAD~1..HEAD", "main", "HEAD~1 HEAD sort"])
 @pytest.mark.parametrize("name", ["perf", "perfvcs"])
 def test_revisions_are_compared_with_check_and_not_with_diff(tmp_path, project, words, name):
     project.commit()
