@@ -211,7 +211,12 @@ def test_an_execution_gives_columns_of_equal_length_that_can_be_stored(
 
 
 def test_two_executions_have_the_same_metrics(executed: Executed) -> None:
-    assert executed.first.metrics == executed.second.metrics
+    first, second = (
+        # an execution may end before the machine's pace was taken during it
+        {name: metric for name, metric in execution.metrics.items() if name != "pace"}
+        for execution in (executed.first, executed.second)
+    )
+    assert first == second
 
 
 def test_it_leaves_nothing_where_the_program_runs(executed: Executed) -> None:

@@ -41,7 +41,11 @@ def helps(command: click.Command, context: click.Context) -> Iterator[tuple[str,
                 yield from helps(member, click.Context(member, context, name))
 
 
-HELPS = dict(helps(group, click.Context(group, info_name="perf", terminal_width=80)))
+# click keeps the option of help that a command has shown first: with the names that all of them have
+HELP = ["-h", "--help"]
+HELPS = dict(
+    helps(group, click.Context(group, info_name="perf", terminal_width=80, help_option_names=HELP))
+)
 EXAMPLES = [
     line.strip().split("  ")[0]
     for text in HELPS.values()
