@@ -21,49 +21,71 @@ TEXT = r'"(?:\\.|[^"\\])*(?:"|\Z)'
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a language writes comments, texts, the heads of functions, and what contains these.
+    """How a language writes comments and texts (``parts``, in groups of these names), the heads of
+    functions, and what contains these.
 
     ``heads`` have a group ``name``, and may have ``owner``, what the function belongs to.
     """
 
-    comments: str
-    texts: str
-    heads: str
-    containers: str = r"(?!)(?P<name>)"
+    parts: re.Pattern[str]
+    heads: re.Pattern[str]
+    containers: re.Pattern[str] = re.compile(r"(?!)(?P<name>)")
 
 
-RUST = Dialect(
-    COMMENT_OF_C,
+RUST_PARTS = re.compile(
+    rf"""(?ms)(?P<comment>{COMMENT_OF_C})|(?P<text>"""
     rf"""\bb?r(?P<hashes>\#*)".*?(?:"(?P=hashes)|\Z)|{TEXT}"""
-    r"""|'(?:\\.[^'\n]{,20}|[^\\'\n])'""",
-    r"\bfn\s+(?P<name>\w+)",
-    r"\bimpl\b(?:\s*<[^{}]{,200}?>(?=\s))?\s+(?:[^{};]{1,200}?\s+for\s+)?&?(?P<name>\w+)"
-    r"|\btrait\s+(?P<name2>\w+)",
+    r"""|'(?:\\.[^'\n]{,20}|[^\\'\n])')"""
 )
-GO = Dialect(
-    COMMENT_OF_C,
-    r"""`[^`]*(?:`|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.[^'\n]{,20}|[^\\'\n])'""",
-    r"^func\s+(?:\(\s*(?:\w+\s+)?\*?\s*(?P<owner>\w+)[^)]*\)\s*)?(?P<name>\w+)",
+GO_PARTS = re.compile(
+    rf"""(?ms)(?P<comment>{COMMENT_OF_C})|(?P<text>"""
+    r"""`[^`]*(?:`|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.[^'\n]{,20}|[^\\'\n])')"""
 )
-JAVASCRIPT = Dialect(
-    COMMENT_OF_C,
+JAVASCRIPT_PARTS = re.compile(
+    rf"""(?ms)(?P<comment>{COMMENT_OF_C})|(?P<text>"""
     r"""`(?:\\.|[^`\\])*(?:`|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.|[^'\\\n])*(?:'|$)"""
     r"""|(?<=[(,=:\[!&|?{};])[ \t]*/(?![/*])"""
-    r"""(?:\\.|\[(?:\\.|[^\]\\\n]){,100}\]|[^/\\\[\n]){1,200}/""",
-    r"\bfunction\b\s*\*?\s*(?P<name>[\w$]+)\s*(?:<[^(]{,200}>)?(?=\()"
-    r"|(?:\b(?:const|let|var)\s+|\b(?:exports|prototype|this)\.)(?P<name2>[\w$]+)(?:\s*:[^=\n]{1,200})?"
-    r"\s*=\s*(?:async\s+)?(?:function\b|(?:\([^()]{,1000}\)|[\w$]+)(?:\s*:[^=\n]{1,200})?\s*=>)"
-    r"|^[ \t]+(?:(?:static|async|get|set|public|private|protected|override)\s+)*\*?"
-    r"(?!(?:if|for|while|switch|catch|with|function|return|super)\b)(?P<name3>\#?[\w$]+)\s*"
-    r"(?:<[^(]{,200}>)?(?=\([^()]{,500}(?:\([^()]{,200}\)[^()]{,200}){,20}\)(?:\s*:[^;={\n]{1,200})?\s*\{)",
-    r"\bclass\s+(?P<name>[\w$]+)",
+    r"""(?:\\.|\[(?:\\.|[^\]\\\n]){,100}\]|[^/\\\[\n]){1,200}/)"""
+)
+SHELL_PARTS = re.compile(
+    r"""(?ms)(?P<comment>(?<!\S)\#[^\n]*)|(?P<text>"""
+    r"""<<-?\s*(?P<quote>['"]?)(?P<end>\w{1,100})(?P=quote)[^\n]*\n.*?(?:^\s*(?P=end)$|\Z)"""
+    rf"""|\$\{{[^}}\n]{{,200}}\}}|\\.|'[^']*(?:'|\Z)|{TEXT})"""
+)
+RUST = Dialect(
+    RUST_PARTS,
+    re.compile(r"\bfn\s+(?P<name>\w+)"),
+    re.compile(
+        r"\bimpl\b(?:\s{,20}<[^{}]{,200}?>(?=\s))?\s{1,20}(?:[^{};]{1,200}?\sfor\s{1,20})?&?"
+        r"(?P<name>\w{1,200})"
+        r"|\btrait\s+(?P<name2>\w+)"
+    ),
+)
+GO = Dialect(
+    GO_PARTS,
+    re.compile(
+        r"(?m)^func\s{1,20}(?:\(\s{,20}(?:\w{1,200}\s{1,20})?\*?\s{,20}(?P<owner>\w{1,200})[^)]{,500}\)\s{,20})?(?P<name>\w{1,200})"
+    ),
+)
+JAVASCRIPT = Dialect(
+    JAVASCRIPT_PARTS,
+    re.compile(
+        r"(?m)\bfunction\b\s{,20}\*?\s{,20}(?P<name>[\w$]+)\s{,20}(?:<[^(]{,200}>)?(?=\()"
+        r"|(?:\b(?:const|let|var)\s{1,20}|\b(?:exports|prototype|this)\.)(?P<name2>[\w$]+)(?:\s{,20}:[^=\n]{1,200})?"
+        r"\s{,20}=\s{,20}(?:async\s{1,20})?(?:function\b|(?:\([^()]{,1000}\)|[\w$]+)(?:\s{,20}:[^=\n]{1,200})?\s{,20}=>)"
+        r"|^[ \t]+(?:(?:static|async|get|set|public|private|protected|override)\s{1,20})*\*?"
+        r"(?!(?:if|for|while|switch|catch|with|function|return|super)\b)(?P<name3>\#?[\w$]+)\s{,20}"
+        r"(?:<[^(]{,200}>)?(?=\([^()]{,500}(?:\([^()]{,200}\)[^()]{,200}){,20}\)(?:\s{,20}:[^;={\n]{1,200})?\s{,20}\{)"
+    ),
+    re.compile(r"\bclass\s{1,20}(?P<name>[\w$]+)"),
 )
 SHELL = Dialect(
-    r"(?<!\S)\#[^\n]*",
-    r"""<<-?\s*(?P<quote>['"]?)(?P<end>\w+)(?P=quote)[^\n]*\n.*?(?:^\s*(?P=end)$|\Z)"""
-    r"""|\$\{[^}\n]{,200}\}|\\.|'[^']*(?:'|\Z)|""" + TEXT,
-    r"^[ \t]*(?:function\s+(?P<name>[\w:.-]+)\s*(?:\(\s*\))?|(?P<name2>[\w:.-]+)\s*\(\s*\))"
-    r"(?=\s*\{)",
+    SHELL_PARTS,
+    re.compile(
+        r"(?m)^[ \t]*(?:function\s{1,20}(?P<name>[\w:.-]+)\s{,20}(?:\(\s{,20}\))?"
+        r"|(?P<name2>[\w:.-]+)\s{,20}\(\s{,20}\))"
+        r"(?=\s{,20}\{)"
+    ),
 )
 # what ends the way from a head to its body; an empty type of Go is none
 _MARKS = re.compile(r"\b(?:interface|struct)\s*\{\s*\}|[][(){};\n]")
@@ -104,10 +126,7 @@ def outlined(path: str, source: str) -> Outline:
 def _blanked(source: str, dialect: Dialect) -> tuple[str, str]:
     """A source without comments, and without what stands in texts too; both as long as it is."""
     kept, code, last = [], [], 0
-    parts = re.compile(
-        rf"(?P<comment>{dialect.comments})|(?P<text>{dialect.texts})", re.DOTALL | re.MULTILINE
-    )
-    for match in parts.finditer(source):
+    for match in dialect.parts.finditer(source):
         blank = re.sub(r"[^\n]", " ", match[0])
         between = source[last : match.start()]
         kept += [between, blank if match["comment"] is not None else match[0]]
@@ -121,12 +140,12 @@ def _functions(code: str, dialect: Dialect) -> Iterator[tuple[str, int, int]]:
     closing = _closing(code)
     containers = [
         (match.start(), _end(code, match.end(), closing), _name(match))
-        for match in re.finditer(dialect.containers, code, re.MULTILINE)
+        for match in dialect.containers.finditer(code)
     ]
     containers.reverse()
     around: list[tuple[int, int, str]] = []  # the containers that are open, the outermost first
     last = 0
-    for match in re.finditer(dialect.heads, code, re.MULTILINE):
+    for match in dialect.heads.finditer(code):
         while containers and containers[-1][0] < match.start():
             around.append(containers.pop())
         while around and around[-1][1] < match.start():
