@@ -10,6 +10,7 @@
 # make docs    the same, after running the commands of every document and recording those that take seconds, which `make test` compares
 # make lint    ruff and mypy only
 # make fresh   demo and test on a minimal Debian 12 that is built for it and removed again (needs root and debootstrap)
+# make arm64   the demo with fewer executions and the tests nearest to the machine, on a Debian of arm64 (needs also qemu-user-static elsewhere)
 # make clean   remove what these made
 #
 # Each makes its own virtual environment (.venv-demo, .venv-test) with the first Python >= 3.11 on PATH; `make test PYTHON=...` names another.
@@ -17,6 +18,7 @@
 SHELL = /bin/sh
 PYTHON =
 ARGS =
+EXECUTIONS =
 WORKERS = 3
 IN_TEST = .venv-test/bin/python -m
 NOT = --extend-exclude demo/sqlparse,demo/skiplist
@@ -31,15 +33,15 @@ IN_PROCESS = COVERAGE_IN_PROCESS="$(CORE)"
 MEASURED = -m "not simulation" $(CORE)
 endif
 
-.PHONY: help bench bench-history demo demo-curves test quick explore coverage site docs lint fresh clean
+.PHONY: help bench bench-history demo demo-curves test quick explore coverage site docs lint fresh arm64 clean
 
 unexport PYTHONDONTWRITEBYTECODE # pytest keeps the tests that it has prepared, mypy and Python what they have compiled
 
 help:
-	@sed -n 's/^# \(make [a-z-]* .*\)/\1/p' Makefile
+	@sed -n 's/^# \(make [a-z0-9-]* .*\)/\1/p' Makefile
 
 demo: demo/built
-	@PATH="$(CURDIR)/.venv-demo/bin:$$PATH" sh examples/demo/run.sh demo
+	@PATH="$(CURDIR)/.venv-demo/bin:$$PATH" EXECUTIONS="$(EXECUTIONS)" sh examples/demo/run.sh demo
 
 demo-curves: demo/skiplist/built
 	@PATH="$(CURDIR)/.venv-demo/bin:$$PATH" sh examples/skiplist/run.sh demo
@@ -126,6 +128,12 @@ demo/skiplist/built: examples/building.py examples/skiplist/build.py $(wildcard 
 
 fresh:
 	@bash .ci/fresh
+
+# Of the tests those of what is compiled, launched or traced; qemu has no ptrace and takes ten times as long.
+ON_ARM64 = tests/launcher tests/collectors/test_time.py tests/collectors/test_bytecode.py tests/collectors/test_pytest_collector.py \
+  tests/collectors/test_memory_collector.py tests/collectors/test_memory_python.py tests/collectors/test_memory_native.py
+arm64:
+	@FRESH_ARCH=arm64 bash .ci/fresh "make demo EXECUTIONS=3" "make test ARGS='$(ON_ARM64)'"
 
 clean:
 	rm -rf .venv-demo .venv-test demo build dist perfvcs.egg-info .coverage .coverage.* .coverage-skipped htmlcov

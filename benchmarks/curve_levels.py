@@ -171,7 +171,13 @@ def _shares(sums: dict[str, Array], worst: float) -> Row:
 
 
 @benchmark(
-    "curves", quick={"repetitions": 5, "grid": ("6 linear",), "method": ("curves", "integral")}
+    "curves",
+    quick={
+        "repetitions": 5,
+        "grid": ("6 linear",),
+        "method": ("curves", "integral"),
+        "executions": (1, 5),
+    },
 )
 def curve_levels(
     *,

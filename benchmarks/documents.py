@@ -1,4 +1,4 @@
-"""The tables in docs/evaluation that are made of recorded figures.
+"""The tables in docs that are made of recorded figures.
 
 Where a page has `<!-- recorded NAME -->` on a line of its own, the table behind it is the one of
 benchmarks/recorded/NAME.json; `<!-- recorded NAME 2 -->` is its second table, and words behind a colon
@@ -13,6 +13,7 @@ from pathlib import Path
 from .figures import ROOT, recorded, tables, text
 
 PAGES = ROOT / "docs" / "evaluation"
+OTHERS = (ROOT / "docs" / "languages.md",)
 MARK = re.compile(r"<!-- recorded (?P<name>\w+)(?: (?P<number>\d+))?(?:: (?P<columns>.+))? -->")
 
 
@@ -48,10 +49,15 @@ def names(page: str) -> list[str]:
     return [mark["name"] for mark in MARK.finditer(page)]
 
 
+def pages() -> list[Path]:
+    """The pages that may have such tables."""
+    return [*sorted(PAGES.glob("*.md")), *OTHERS]
+
+
 def write() -> list[Path]:
     """Write all pages again; those that changed."""
     changed = []
-    for path in sorted(PAGES.glob("*.md")):
+    for path in pages():
         before = path.read_text()
         after = filled(before)
         if after != before:

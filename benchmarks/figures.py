@@ -101,11 +101,20 @@ def record(
             "python": platform.python_version(),
             "load": round(os.getloadavg()[1], 1),
         },
-        "options": json.loads(json.dumps(options, default=str)),
+        "options": json.loads(
+            json.dumps({name: _without_folder(one) for name, one in options.items()}, default=str)
+        ),
         "seconds": round(seconds, 1),
         "cpu": round(cpu, 1),
         "rows": rows,
     }
+
+
+def _without_folder(value: object) -> object:
+    """An option as others may read it: a path by its name."""
+    if isinstance(value, Path) or (isinstance(value, str) and value.startswith("/")):
+        return Path(value).name
+    return value
 
 
 def _commit() -> str:

@@ -22,6 +22,7 @@ CURES = {
     "cc": "on Debian: apt-get install gcc",
     "g++": "on Debian: apt-get install g++",
     "gcc": "on Debian: apt-get install gcc",
+    "hyperfine": "on Debian: apt-get install hyperfine",
     "make": "on Debian: apt-get install make",
     "valgrind": "on Debian: apt-get install valgrind",
 }

@@ -1,5 +1,9 @@
 """The default verdict of two versions, per kind of noise and number of pairs.
 
+Reports have 300 benchmarks in one program: each differs between executions by .3 to 3 %, and 5 % of
+its executions are 20 % slower. In some, an execution is slower as a whole, or the machine wanders
+from block to block.
+
 Kinds of noise.py come in turns with a balanced order that is known, or the second execution of a block
 is slower by 5 to 20 %, with noise of 1 % or outliers, the order by a coin or balanced, known or not.
 The suite is one of 586 benchmarks like those of JMH, five forks against five, in one run.
@@ -48,6 +52,8 @@ from .registry import benchmark
 PAIRS = (5, 8, 10, 15, 30)
 PLACES = (0.05, 0.1, 0.2)
 BENCHMARKS, FORKS = 586, 5
+REPORTED = (5, 6, 10)  # pairs
+OUTLIERS = 0.05  # of the executions of each benchmark
 
 # pairs, effect: medians (2, pairs) and who came later
 Draw = Callable[[np.random.Generator, int, float], tuple[Array, Flags]]
@@ -231,3 +237,57 @@ def _called(logs: Array, later: Flags, method: str, *, paired: bool) -> float:
     history = None if paired else _steady([new])
     changes = compare([old], [new], method=method, history=history).changes
     return fmean(change.word in CHANGED for change in changes)
+
+
+@dataclass(frozen=True)
+class Disturbed:
+    """What happens to whole executions of a report, beside outliers of each benchmark."""
+
+    name: str
+    slow: bool = False  # one execution, by a fifth
+    wander: float = 0.0  # from block to block, standard deviation
+
+    def draw(self, rng: np.random.Generator, pairs: int, benchmarks: int) -> Array:
+        """Logarithms (2, benchmarks, pairs) of equal versions."""
+        spread = np.exp(rng.uniform(np.log(0.003), np.log(0.03), (1, benchmarks, 1)))
+        values: Array = spread * rng.standard_normal((2, benchmarks, pairs))
+        values += np.where(
+            rng.random(values.shape) < OUTLIERS, rng.normal(0.2, 0.005, values.shape), 0.0
+        )
+        if self.slow:
+            values[rng.integers(2), :, rng.integers(pairs)] += 0.2
+        moved: Array = values + self.wander * rng.standard_normal(pairs)
+        return moved
+
+
+DISTURBED = (
+    Disturbed("outliers"),
+    Disturbed("and one slow execution", slow=True),
+    Disturbed("and blocks 10 % apart", wander=0.1),
+    Disturbed("and both", slow=True, wander=0.1),
+)
+
+
+@benchmark("pairs", quick={"reports": 2, "benchmarks": 30})
+def pairs_reports(*, reports: int = 100, benchmarks: int = 300, seed: int = 3) -> Iterator[Row]:
+    """How many reports on equal versions have a false word, and how many words have the worst?"""
+    for disturbed in DISTURBED:
+        for pairs in REPORTED:
+            rng = np.random.default_rng(seed)
+            words = [
+                _false_words(disturbed.draw(rng, pairs, benchmarks), balanced(rng, pairs))
+                for _ in range(reports)
+            ]
+            yield {
+                "disturbed by": disturbed.name,
+                "pairs": pairs,
+                "reports with a false word, %": 100 * fmean(count > 0 for count in words),
+                "false words": sum(words),
+                "most in one": max(words),
+            }
+
+
+def _false_words(logs: Array, later: Flags) -> int:
+    """How many benchmarks of a report are called changed."""
+    old, new = (side(number, "x", np.exp(logs[number]).tolist(), later) for number in (0, 1))
+    return sum(change.word in CHANGED for change in compare([old], [new]).changes)

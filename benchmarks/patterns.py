@@ -114,12 +114,12 @@ def _of_file(
         function = node.func.attr  # type: ignore[attr-defined]
         own = names.get(id(node), "")
         pattern = _pattern(path, node, own)
+        used = (function,) if function in METHODS else _methods(path, own, methods)
         if pattern is None:
-            listed = list(_listed(path, tree, node.args[0]))
-            found += [Use(f"{name}:{node.lineno}", one, (function,)) for one in listed]
+            listed = list(_listed(path, tree, node))
+            found += [Use(f"{name}:{node.lineno}", one, used) for one in listed]
             unknown += [] if listed else [f"{name}:{node.lineno} {ast.unparse(node)[:80]}"]
             continue
-        used = (function,) if function in METHODS else _methods(path, own, methods)
         found.append(Use(f"{name}:{node.lineno}", pattern, used))
 
 
@@ -143,28 +143,52 @@ def _pattern(path: Path, call: ast.Call, name: str) -> re.Pattern[Any] | None:
     made = getattr(_module(path), name, None) if name else None
     if isinstance(made, re.Pattern):
         return made
-    flags = [word.value for word in call.keywords if word.arg == "flags"]
-    place = 1 if call.func.attr == "compile" else 2 if call.func.attr in METHODS else 9  # type: ignore[attr-defined]
-    flags += call.args[place : place + 1] if call.func.attr not in ("sub", "subn", "split") else []  # type: ignore[attr-defined]
     named = getattr(_module(path), _last(call.args[0]), None)
     try:
         text = named if isinstance(named, str | bytes) else ast.literal_eval(call.args[0])
-        return re.compile(text, eval(ast.unparse(flags[0]), {"re": re}) if flags else 0)
+        return re.compile(text, _flags(call))
     except ValueError:
         return None
 
 
-def _listed(path: Path, tree: ast.Module, argument: ast.expr) -> Iterator[re.Pattern[Any]]:
-    """The patterns of a table of the module, where a loop takes them from it."""
+def _flags(call: ast.Call) -> int:
+    """The flags that a call gives its pattern."""
+    function = call.func.attr  # type: ignore[attr-defined]
+    flags = [word.value for word in call.keywords if word.arg == "flags"]
+    if function not in ("sub", "subn", "split"):
+        place = 1 if function == "compile" else 2
+        flags += call.args[place : place + 1]
+    value: int = eval(ast.unparse(flags[0]), {"re": re}) if flags else 0
+    return value
+
+
+def _listed(path: Path, tree: ast.Module, call: ast.Call) -> Iterator[re.Pattern[Any]]:
+    """The patterns of a table of the module, where a call takes them from it by a key or in a
+    loop.
+    """
+    argument, module = call.args[0], _module(path)
+    table = getattr(module, _last(argument), None) if isinstance(argument, ast.Subscript) else None
+    if isinstance(table, dict):
+        yield from (re.compile(text, _flags(call)) for text in table.values())
+    used = {node.id for node in ast.walk(argument) if isinstance(node, ast.Name)}
     for node in ast.walk(tree):
         if not isinstance(node, ast.For | ast.comprehension) or not isinstance(
             node.target, ast.Tuple
         ):
             continue
         names = [_last(one) for one in node.target.elts]
-        rows = getattr(_module(path), _last(node.iter), ())
-        if _last(argument) in names and isinstance(rows, list | tuple):
-            yield from (re.compile(row[names.index(_last(argument))]) for row in rows)
+        for row in _rows(module, node.iter) if used.intersection(names) else ():
+            known = {**vars(module), **dict(zip(names, row, strict=True))}
+            yield re.compile(eval(ast.unparse(argument), known), _flags(call))
+
+
+def _rows(module: Any, table: ast.expr) -> Iterable[Any]:
+    """The rows of a table of a module, or the items of a mapping; none of anything else."""
+    if isinstance(table, ast.Call):
+        mapping = getattr(module, _last(getattr(table.func, "value", table)), None)
+        return mapping.items() if isinstance(mapping, dict) else ()
+    rows = getattr(module, _last(table), ())
+    return rows if isinstance(rows, list | tuple) else ()
 
 
 def _module(path: Path) -> Any:

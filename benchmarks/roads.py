@@ -99,7 +99,7 @@ class Road:
 
     def _init(self) -> None:
         self.project.begin(self.place)
-        self.perf("init")
+        self.perf("init", "--yes")
         said = (self.place / "perf.toml").read_text()
         self.first = commit(self.place, "Measure it")
         self.parent = self.project.go_on(self.place, 0)

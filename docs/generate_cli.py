@@ -24,9 +24,10 @@ to Linux perf, the next `perf` on PATH, with their arguments unchanged.
 | 0 | fine |
 | 1 | unexpected error |
 | 2 | usage |
-| 3 | `perf check` found a degradation |
-| 4 | nothing to compare; `perf check --gate`: nothing settled; `perf check --strict`: something inconclusive |
+| 3 | `perf check` found a degradation; `perf judge`: refuted |
+| 4 | nothing to compare; `perf judge`: not decided; `perf check --gate`: nothing settled; `perf check --strict`: something inconclusive |
 | 5 | collecting failed |
+| 6 | `perf judge` rejected the change |
 | 10 | no repository, nothing measured in it yet, or a `.perf` that is not [trusted](security.md) |
 | 11 | locked by another run |
 | 12 | damaged |

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 # of a picture, as many as its size allows: it looks the same, and the file has a third of the size
-COLOURS = (128, 64, 32, 16)
+COLOURS = (256, 128, 64, 32, 16)
 LARGEST = 80_000  # bytes
 SIGHT = """
 const seen = [...document.querySelectorAll(".figure")].filter(one => one.getBoundingClientRect().top < innerHeight);
@@ -52,12 +52,18 @@ def browser(folder: Path) -> Any:
 
 
 def photograph(
-    driver: Any, page: Path, width: int, height: int, part: str = "", sight: str = SIGHT
+    driver: Any,
+    page: Path,
+    width: int,
+    height: int,
+    part: str = "",
+    sight: str = SIGHT,
+    anchor: str = "",
 ) -> bytes:
-    """The top of a page in a window of so many pixels, or only the ``part`` that a selector finds,
-    twice as fine; a PNG of few colours.
+    """The top of a page in a window of so many pixels, or what is in sight at an ``anchor``, or
+    only the ``part`` that a selector finds, twice as fine; a PNG of few colours.
 
-    ``sight``: a script that says when all is there at the top.
+    ``sight``: a script that says when all is there.
     """
     from selenium.webdriver.support.ui import WebDriverWait
 
@@ -70,7 +76,7 @@ def photograph(
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
     light = {"features": [{"name": "prefers-color-scheme", "value": "light"}]}
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", light)
-    driver.get(page.as_uri())
+    driver.get(f"{page.as_uri()}#{anchor}" if anchor else page.as_uri())
     WebDriverWait(driver, 60).until(
         lambda page: page.execute_script(DRAWN if part else sight, part)
     )
@@ -80,6 +86,8 @@ def photograph(
         driver.execute_script(SETTLED)
         box = driver.execute_script(FIGURE, part)
     driver.execute_script(SETTLED)
+    if anchor:
+        box["y"] = driver.execute_script("return scrollY;")
     shot = driver.execute_cdp_cmd(
         "Page.captureScreenshot", {"clip": box | {"scale": 1}, "captureBeyondViewport": True}
     )

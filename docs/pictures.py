@@ -1,8 +1,9 @@
 """Makes the pictures of the pages: ``python docs/pictures.py [NAME ...]`` writes them to
 docs/images.
 
-The numbers are made up, always the same ones, but for "comparison" (of `make demo`) and "slip" (of
-`make demo-curves`); what draws them are the tool's own views. It needs git, Chromium and
+The numbers are made up, always the same ones, but for "comparison" (of `make demo`), "slip" (of
+`make demo-curves`), and "site" and "front" (of Django: ``djangosite``); what draws them are the
+tool's own views. It needs git, Chromium and
 chromedriver.
 """
 
@@ -19,6 +20,7 @@ from perfvcs.check.subject import Subject
 from perfvcs.pictures.page import render
 
 sys.path.append(str(Path(__file__).parent))  # for a test, which loads this file alone
+import djangosite
 import subjects
 from photography import LARGEST, browser, compact, photograph
 
@@ -42,6 +44,18 @@ class Picture:
     measured: bool = False
 
 
+@dataclass(frozen=True)
+class SitePicture:
+    """What is in sight of a ``page`` of a site (a pattern) in a window of a ``height``, in pixels,
+    with an address that ends with ``part``.
+    """
+
+    site: Callable[[Path], Path]
+    page: str
+    height: int
+    part: str = ""
+
+
 PICTURES = {
     "executions": Picture(subjects.executions, "executions"),
     "drift": Picture(subjects.drift, "runsequence"),
@@ -55,8 +69,13 @@ PICTURES = {
     "comparison": Picture(subjects.demo, None, width=1200, height=1180, measured=True),
     "slip": Picture(subjects.slip, "curves", measured=True),
 }
-# pages and their heights
-SITE = {"site": ("index.html", 780), "site-series": ("series/sort-*.html", 950)}
+SITE = {
+    "site": SitePicture(djangosite.django, "index.html", 780, "series"),
+    "site-series": SitePicture(subjects.site, "series/sort-*.html", 950),
+    "front": SitePicture(
+        djangosite.django, "series/*form_validate*4bf9df4356.html", 525, "only=figure"
+    ),
+}
 
 
 def shoot(driver: Any, name: str, folder: Path) -> bytes:
@@ -71,15 +90,16 @@ def shoot(driver: Any, name: str, folder: Path) -> bytes:
 
 
 def visit(driver: Any, name: str, folder: Path) -> bytes:
-    """The top of a page of the site as PNG."""
+    """What is in sight of a page of a site as PNG."""
     folder.mkdir()
-    page, height = SITE[name]
+    picture = SITE[name]
     return photograph(
         driver,
-        next(subjects.site(folder).glob(page)),
+        next(picture.site(folder).glob(picture.page)),
         1200,
-        height,
+        picture.height,
         sight="return document.readyState === 'complete';",
+        anchor=picture.part,
     )
 
 

@@ -142,12 +142,16 @@ def record(uid: str, size: float | None = None, **metrics: float) -> None:
         _append([_sample(uid, size, metrics)])
 
 
-def declare(metric: str, unit: str, better: str = "lower") -> None:
+def declare(metric: str, unit: str, better: str = "lower", *, deterministic: bool = False) -> None:
     """Tell the unit of a metric and which direction is better: ``lower``, ``higher`` or ``none``
-    (recorded, never judged).
+    (recorded, never judged). ``deterministic``: it is exact, so that any change counts and one
+    execution is enough.
     """
     if os.environ.get(VARIABLE):
-        _append([{"metric": metric, "unit": unit, "better": better}])
+        declared: dict[str, object] = {"metric": metric, "unit": unit, "better": better}
+        if deterministic:
+            declared["deterministic"] = True
+        _append([declared])
 
 
 def note(text: str) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 from perfvcs.system import interruption
 
@@ -19,6 +20,8 @@ def main() -> None:
     """Run the command line of this process; ``perf``, ``perfvcs`` and ``python -m perfvcs`` start
     here.
     """
+    if os.name != "posix":
+        sys.exit("perf: this system is not supported: use Linux, macOS, or on Windows WSL")
     interruption.begin()
     gc.set_threshold(RARELY)
     if THREADS not in os.environ:

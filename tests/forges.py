@@ -26,6 +26,9 @@ class Service:
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     faults: list[Answer | Callable[[BaseHTTPRequestHandler], None]] = field(default_factory=list)
     pulls: list[dict[str, Any]] = field(default_factory=list)
+    issues: list[dict[str, Any]] = field(default_factory=list)
+    chat: list[Any] = field(default_factory=list)
+    checks: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
     @property
     def bodies(self) -> list[str]:
@@ -69,6 +72,15 @@ class Handler(BaseHTTPRequestHandler):
                 {"id": 1000 + len(comments), "body": body["body"], "user": {"type": "Bot"}}
             )
             return 201, comments[-1]
+        if path == "/chat":
+            self.service.chat.append(body)
+            return 200, "ok"
+        checks = r"/repos/ada/project/(?:check-runs|statuses/\w+)|/projects/12/statuses/\w+"
+        if self.command == "POST" and re.fullmatch(checks, path):
+            self.service.checks.append((path, body))
+            return 201, body
+        if found := re.fullmatch(r"/(repos/ada/project|projects/12)/issues(?:/(\d+))?", path):
+            return self._play_issue(body, gitlab=found[1].startswith("projects"), number=found[2])
         one = re.fullmatch(
             r"/repos/ada/project/issues/comments/(\d+)|/projects/12/merge_requests/7/notes/(\d+)",
             path,
@@ -78,6 +90,25 @@ class Handler(BaseHTTPRequestHandler):
             known[0]["body"] = body["body"]
             return 200, known[0]
         return 404, {"message": "Not Found"}
+
+    def _play_issue(self, body: Any, *, gitlab: bool, number: str | None) -> tuple[int, Any]:
+        """Lists, opens or changes issues."""
+        issues, query = self.service.issues, parse_qs(urlsplit(self.path).query)
+        key, is_open = ("iid", "opened") if gitlab else ("number", "open")
+        if self.command == "GET":
+            assert query["labels"] == ["performance"] and query["state"] == ["all"]
+            page, size = (int(query[name][0]) for name in ("page", "per_page"))
+            return 200, issues[size * (page - 1) : size * page]
+        if self.command == "POST" and number is None:
+            made = {"id": 5000 + len(issues), key: len(issues) + 1, "state": is_open, **body}
+            issues.append(made)
+            return 201, made
+        known = [issue for issue in issues if number and issue[key] == int(number)]
+        if self.command != ("PUT" if gitlab else "PATCH") or not known:
+            return 404, {"message": "Not Found"}
+        event = {"close": "closed", "reopen": "opened"}.get(body.pop("state_event", ""))
+        known[0].update(body, **({"state": event} if event else {}))
+        return 200, known[0]
 
     def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
         self.send_response(status)

@@ -15,6 +15,7 @@ from perfvcs.repository import Repository
 
 COMMITS = 3
 PAIRS = 8
+PROGRAM = "measured.sh"  # each commit changes it, so that it can have changed the benchmarks
 LONG = "tests/test_tokenizer.py::test_" + "a_long_story_" * 20
 Unit = tuple[str, float | None]
 
@@ -44,7 +45,10 @@ class NamedProject:
         """Make the commits and store what was measured on them; the ids, oldest first."""
         tables = dict.fromkeys(table(named.job) for named in self.jobs)
         project.write("perf.toml", "".join(tables))
-        commits = [project.commit(f"change {number}", **self.files) for number in range(COMMITS)]
+        commits = [
+            project.commit(f"change {number}", **self.files, **{PROGRAM: f"exit {number}\n"})
+            for number in range(COMMITS)
+        ]
         for tag in self.tags:
             project.git("update-ref", f"refs/tags/{tag}", commits[0])
         profiles = [profile for named in self.jobs for profile in profiles_of(named, commits)]
@@ -54,7 +58,7 @@ class NamedProject:
 
 def table(job: Job) -> str:
     """The job in perf.toml."""
-    return f'[[job]]\nname = "{job.name}"\ncmd = "true"\ncollectors = ["{job.collector}"]\n'
+    return f'[[job]]\nname = "{job.name}"\ncmd = "sh {PROGRAM}"\ncollectors = ["{job.collector}"]\n'
 
 
 def unit_of(metric: str) -> Metric:

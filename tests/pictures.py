@@ -510,7 +510,7 @@ def history(
 
 def found(subject: Subject) -> Subject:
     """A history with what `perf history` finds in it: a degradation in the middle, which is
-    accepted for CPU time, and a drift at its end.
+    accepted for CPU time, and an improvement at its end.
 
     Of memory nothing; the last but one commit was merged.
     """
@@ -556,7 +556,7 @@ def found(subject: Subject) -> Subject:
             ),
             Step(
                 later,
-                "drift",
+                "improvement",
                 "improvement",
                 points[end + 1].commit,
                 later,

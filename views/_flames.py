@@ -37,4 +37,14 @@ class FlameView(View[dict[StackGroup, Traces]]):
             drawn := {name: group for name, group in groups.items() if group.of_two == self.of_two}
         ):
             raise Unfit(self.unfit)
-        return drawn
+        deep = {name: group for name, group in drawn.items() if self.of_two or _calls(group)}
+        if not deep:
+            raise Unfit("every call stack has one frame: there are no calls to draw")
+        return deep
+
+
+def _calls(group: Traces) -> bool:
+    """Whether some stack has a caller and what it calls."""
+    profiles = (*group.profiles.baseline, *group.profiles.target)
+    stacks = (profile.stacks.stacks for profile in profiles if profile.stacks)
+    return any(len(stack) > 1 for listed in stacks for stack in listed)

@@ -5,6 +5,7 @@ clusters, and where it is cut.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.check.methods.counters import ASIDE
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.multivariate.counters import CounterCluster, Structure
     from perfvcs.statistics.multivariate.redundancy import ClusterTree
 
+FIGURES = 12  # units that are drawn
 ROW_HEIGHT, AROUND = 24, 122  # pixels of a branch, and of what is around them all
 MARKERS = (
     "circle",
@@ -63,7 +65,7 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
     redundancy: float = 0.9
 
     def cut(self, subject: Subject) -> dict[DrawnUnit, list[Part]]:
-        """The counters of each unit."""
+        """The counters of each unit, where they vary, of many units those of the first."""
         profiles = [*subject.baseline, *subject.target]
         units: dict[DrawnUnit, list[Part]] = {}
         if not any(
@@ -79,7 +81,15 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
         counters = {unit: mine for unit, mine in units.items() if all(map(_is_counter, mine))}
         if not units:
             raise Unfit("there are no counters")
-        return counters or units
+        drawn, still = {}, ""
+        for unit, mine in (counters or units).items():
+            structure = self._compared(mine).structure
+            if structure.counters:
+                drawn[unit] = mine
+            still = still or ", ".join(_left_out(structure))
+        if not drawn:
+            raise Unfit(f"there is no counter to draw: {still}")
+        return dict(islice(drawn.items(), FIGURES))
 
     def telling(self, data: dict[DrawnUnit, list[Part]]) -> str:
         """Clusters that behave differently in the newer of two revisions."""
@@ -105,8 +115,7 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
         plot = canvas(
             title, label, "", caption=notes, height=AROUND, tools="xpan,xwheel_zoom,reset,save"
         )
-        if structure.counters:
-            self._branches(plot, structure, clusters)
+        self._branches(plot, structure, clusters)
         return plot
 
     def _compared(self, mine: list[Part]) -> _Compared:
@@ -311,20 +320,20 @@ def _summary(structure: Structure, count: int, rows: int) -> list[str]:
     """The numbers of counters that are drawn and left out, in sentences."""
     shown = len(structure.counters)
     text = f"{shown} of {count} counters" if shown < count else f"{count} counters"
-    out = [
-        f"{len(names)} {why}"
-        for names, why in (
-            (structure.constant, "constant"),
-            (structure.redundant, "redundant"),
-            (structure.unknown, "unknown"),
-        )
-        if names
-    ]
-    if not shown:
-        return [f"no counter to draw: {', '.join(out)}"]
+    out = _left_out(structure)
     clusters = len(structure.tree.clusters)
     text += f" in {counted(clusters, 'cluster')}"
     return [text, f"{rows:,} observations", *([f"left out: {', '.join(out)}"] if out else [])]
+
+
+def _left_out(structure: Structure) -> list[str]:
+    """How many counters are not drawn, and why."""
+    reasons = {
+        "constant": structure.constant,
+        "redundant": structure.redundant,
+        "unknown": structure.unknown,
+    }
+    return [f"{len(names)} {why}" for why, names in reasons.items() if names]
 
 
 def _width(label: int | None, cluster: CounterCluster | None) -> int:

@@ -21,7 +21,7 @@ from perfvcs.pictures.bundle import (
     unit_metrics,
     valued,
 )
-from perfvcs.pictures.canvas import canvas, plain
+from perfvcs.pictures.canvas import plain
 from perfvcs.pictures.heat import By, HeatSide, Sheet, measurements
 from perfvcs.pictures.panel import draw, scheme
 from perfvcs.plugins import Count
@@ -84,7 +84,14 @@ class Heatmap(View[list[Compared]]):
         ]
         if not sheets:
             raise Unfit(NOTHING_USABLE)
-        return sheets
+        if self.by != "time":
+            return sheets
+        coarse = (self.rows, FEWEST_COLUMNS)
+        drawn = {number: next(_sheets(one, "time", coarse)) for number, one in enumerate(sheets)}
+        if not any(map(_moves, drawn.values())):
+            why = "; ".join(drawn[0].notes)
+            raise Unfit(f"nothing that was recorded over time varies ({why})")
+        return [sheets[number] for number, sheet in drawn.items() if _moves(sheet)]
 
     def _lacks(self, profiles: Sequence[Profile]) -> str | None:
         if self.by == "execution":
@@ -113,20 +120,12 @@ class Heatmap(View[list[Compared]]):
 
         most = self.rows, self.columns
         sheets = chain.from_iterable(_sheets(compared, self.by, most) for compared in data)
-        drawn = [
-            self._draw(sheet)
-            for sheet in (sheets if self.by == "time" else islice(sheets, FIGURES))
-        ]
-        if next(sheets, None) is not None:
-            drawn.append(
-                canvas(
-                    f"at most {FIGURES} pairs of benchmark and metric are drawn, and there are"
-                    " more",
-                    "",
-                    "",
-                    height=80,
-                )
-            )
+        named = (sheet for sheet in sheets if sheet.names)
+        shown = list(named if self.by == "time" else islice(named, FIGURES))
+        if shown and next(named, None) is not None:
+            more = f"the first {FIGURES} pairs of benchmark and metric, and there are more"
+            shown[-1] = replace(shown[-1], notes=[*shown[-1].notes, more])
+        drawn = [self._draw(sheet) for sheet in shown]
         return drawn[0] if len(drawn) == 1 else column(*drawn, sizing_mode="stretch_width")
 
     def _draw(self, sheet: Sheet) -> UIElement:
@@ -135,8 +134,6 @@ class Heatmap(View[list[Compared]]):
         """
         from bokeh.models.layouts import Row
 
-        if not sheet.names:
-            return canvas(sheet.title, "", "", caption=sheet.notes, height=120)
         colours = scheme(sheet, log=self.log)
         plots = [draw(sheet, panel, colours) for panel in sheet.panels]
         if len(plots) == 1:
@@ -145,6 +142,12 @@ class Heatmap(View[list[Compared]]):
             plot.x_range = plots[0].x_range if sheet.linked else plot.x_range
             plot.styles = {"flex": f"1 1 {NARROW}px"}
         return Row(children=[*plots], sizing_mode="stretch_width", styles={"flex-wrap": "wrap"})
+
+
+def _moves(sheet: Sheet) -> bool:
+    """Whether there are rows to draw, with more than one moment."""
+    moments = sum(int((panel.cells.count > 0).any(axis=0).sum()) for panel in sheet.panels)
+    return bool(sheet.names) and moments > 1
 
 
 def _compared(subject: Subject, by: By) -> Iterator[Compared]:

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.check.subject import Point, Series, Step, Subject
 from perfvcs.pictures.canvas import (
     BLUE,
-    CYCLE,
-    DASHES,
     FONT,
     HOVER,
     INK,
     MUTED,
+    PURPLE,
     SEEN,
+    SKY,
     AxisScale,
+    MarkStyle,
     canvas,
     hover,
     legend,
@@ -27,16 +28,8 @@ from perfvcs.pictures.canvas import (
 )
 from perfvcs.pictures.chart import TOOLTIP, Chart, environments, grouped, places, texts
 from perfvcs.pictures.frame import COMMITS_LABEL, TICKS
-from perfvcs.pictures.levels import (
-    MARKED_VERDICTS,
-    UNJUDGED,
-    brief,
-    centred,
-    style_of,
-    support,
-    timeline,
-)
-from perfvcs.pictures.sketch import named
+from perfvcs.pictures.levels import MARKED_VERDICTS, brief, centred, style_of, support, timeline
+from perfvcs.pictures.sketch import breaks, named
 from perfvcs.plugins import Count, Natural
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.text.characters import shorten
@@ -48,6 +41,9 @@ if TYPE_CHECKING:
 
     from perfvcs.pictures.sketch import Rise
 
+# of environments: none is a verdict's
+ENVIRONMENTS = (BLUE, PURPLE, SKY, INK, MUTED)
+UNMARKED = MarkStyle(BLUE, "circle", "●", filled=True)  # a point whose verdict has no mark
 OVERVIEW = 60  # commits from which a second figure below shows all of them
 ABOVE = 0.08  # of the axis, for the sizes of steps
 MOST_LABELLED_STEPS = 12  # steps with their size beside them
@@ -89,11 +85,10 @@ class History(View[list[list[Series]]]):
             chart = Chart.of(group, self.points)
             drawn = _Drawing(chart)
             logarithms = self.both and chart.frame.values.wide
-            plots += (
-                [tabbed(["linear", "log"], drawn.figures)]
-                if logarithms
-                else drawn.figures("linear")
+            kinds: list[AxisScale] = (
+                ["log", "linear"] if chart.frame.values.decades else ["linear", "log"]
             )
+            plots += [tabbed(kinds, drawn.figures)] if logarithms else drawn.figures("linear")
         return stack(plots)
 
     def text(self, data: list[list[Series]], width: int) -> str:
@@ -110,7 +105,7 @@ class _Drawing:
     def __init__(self, chart: Chart) -> None:
         self.chart = chart
         self.names = environments(chart.group)
-        self.colours = [CYCLE[turn % len(CYCLE)] for turn in range(len(chart.group))]
+        self.colours = [ENVIRONMENTS[turn % len(ENVIRONMENTS)] for turn in range(len(chart.group))]
 
     def figures(self, axis: AxisScale) -> list[figure]:
         """On a linear or a logarithmic axis."""
@@ -119,7 +114,14 @@ class _Drawing:
         chart, frame = self.chart, self.chart.frame
         title = " · ".join([frame.extent, *frame.changes])
         label = frame.values.label
-        plot = canvas(title, COMMITS_LABEL, label, caption=frame.caption, height=324, y_axis=axis)
+        plot = canvas(
+            title,
+            COMMITS_LABEL,
+            label,
+            caption=[*self._now(), *frame.caption],
+            height=324,
+            y_axis=axis,
+        )
         chart.along(plot)
         low, high = chart.bounds(axis)
         named_above = any(series.steps for series in chart.group) and axis == "linear"
@@ -143,6 +145,15 @@ class _Drawing:
         legend(plot, entries + list(words.items()))
         return [plot, self._overview(plot, axis)] if len(chart.commits) >= OVERVIEW else [plot]
 
+    def _now(self) -> list[str]:
+        """What each environment is like now, called by its name where there are several."""
+        lines = zip(self.names, self.chart.group, strict=True)
+        drawn = [(name, series) for name, series in lines if self.chart.points(series)]
+        return [
+            f"{name}: {self.chart.now(series)}" if len(drawn) > 1 else self.chart.now(series)
+            for name, series in drawn
+        ]
+
     def _points(
         self,
         plot: figure,
@@ -155,18 +166,15 @@ class _Drawing:
         from bokeh.models import CDSView, IndexFilter, Line, Scatter, Segment
 
         data = source(**places(self.chart, points), **texts(points, series.unit))
-        dash = DASHES[self.chart.group.index(series) % len(DASHES)]
         joined = self._joined(points)
-        line = plot.add_glyph(
-            joined, Line(x="x", y="y", line_color=colour, line_dash=dash, line_alpha=0.45)
-        )
+        line = plot.add_glyph(joined, Line(x="x", y="y", line_color=colour, line_alpha=0.45))
         bars = Segment(
             x0="x", x1="x", y0="low", y1="high", line_color=colour, line_width=2, line_alpha=0.4
         )
         words.setdefault("99 % interval", []).append(plot.add_glyph(data, bars))
         judged = []
         for word in dict.fromkeys(point.verdict for point in points):
-            style = SEEN.get(word, UNJUDGED)
+            style = SEEN[word] if word in MARKED_VERDICTS else UNMARKED
             shade = style.colour if word in MARKED_VERDICTS else colour
             rows = [row for row, point in enumerate(points) if point.verdict == word]
             size = 6 if len(points) <= 150 else 4
@@ -182,15 +190,21 @@ class _Drawing:
                 fill_color=shade if style.filled else "#ffffff",
             )
             marks = plot.add_glyph(data, mark, view=CDSView(filter=IndexFilter(indices=rows)))
-            words.setdefault(word or "not judged", []).append(marks)
+            words.setdefault(word if word in MARKED_VERDICTS else "a commit", []).append(marks)
             judged.append(marks)
         hover(plot, judged, TOOLTIP)
         return line
 
     def _joined(self, points: Sequence[Point]) -> ColumnDataSource:
-        """The points that a line connects; those of merged branches are left out."""
+        """The points that a line connects, with nothing in gaps; those of merged branches are left
+        out.
+        """
+        import numpy as np
+
         columns = places(self.chart, [point for point in points if not point.aside])
-        return source(x=columns["x"], y=columns["y"])
+        gaps = breaks(columns["x"].astype(int).tolist())
+        x, y = (np.insert(columns[name], gaps, np.nan) for name in ("x", "y"))
+        return source(x=x, y=y)
 
     def _levels(
         self, plot: figure, series: Series, colour: str, words: dict[str, list[Any]]
@@ -287,11 +301,7 @@ class _Drawing:
         """Shades the commits at which a step may be, where there are several."""
         from bokeh.models import Quad
 
-        steps = [
-            rise
-            for step, rise in self.chart.outline(series).rises
-            if step.word != "drift" and rise.last - rise.first > 1
-        ]
+        steps = [rise for _, rise in self.chart.outline(series).rises if rise.last - rise.first > 1]
         if not steps:
             return
         data = source(
@@ -343,7 +353,7 @@ class _Drawing:
         words.setdefault("begins anew", []).append(line)
 
     def _row(self, series: Series, step: Step, rise: Rise) -> dict[str, Any]:
-        """A step or a drift where it is drawn, and what it says."""
+        """A step where it is drawn, and what it says."""
         factor = self.chart.frame.values.factor
         changed = next(point for point in series.points if point.commit == step.commit)
         return {
@@ -353,7 +363,7 @@ class _Drawing:
             "after": rise.after * factor,
             "x": rise.x,
             "y": rise.y * factor,
-            "top": (rise.y if step.word == "drift" else max(rise.before, rise.after)) * factor,
+            "top": max(rise.before, rise.after) * factor,
             "colour": style_of(step).colour,
             "size": rise.label,
             "text": shorten(rise.text, HOVER),

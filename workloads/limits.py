@@ -31,7 +31,7 @@ def measured() -> Figures:
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     figures: Figures = {}
     for trend in json.loads(done.stdout)["trends"]:
-        job = " ".join(trend["job"].split("[")[0].split()[:2])  # name and workload
+        job = " ".join(trend["benchmark"].split("[")[0].split()[:2])  # name and workload
         figures[job, trend["metric"]] = trend["values"][-1]
     return figures
 

@@ -19,10 +19,11 @@ from pathlib import Path
 from ..figures import Row
 from ..repositories import PERF, scratch
 from . import inspection
-from .commands import Command, Try
+from .commands import Command
 from .processes import Said, left, start, wait
 from .project import PATIENCE, Project
 from .tally import Tally
+from .wholeness import Try
 
 SIZE = 48 << 20  # bytes of the file system
 LEVELS = 20  # by default; the first leaves nothing, the last LARGEST

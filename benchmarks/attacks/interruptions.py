@@ -24,10 +24,11 @@ import psutil
 from ..figures import Row
 from ..repositories import scratch
 from . import inspection
-from .commands import Command, Try
+from .commands import Command
 from .processes import Said, left, start, wait
 from .project import PATIENCE, Project
 from .tally import Tally
+from .wholeness import Try
 
 PER_PROJECT = 15  # tries before a fresh copy, so that fsck stays quick
 AGAIN = 5  # after so many tries the same command must work

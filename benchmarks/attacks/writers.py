@@ -29,7 +29,7 @@ BUSY = 11  # exit status of a command that is told to come back later
 LIBRARY = """\
 import sys
 from pathlib import Path
-from perfvcs.profile import decode
+from perfvcs.profile.decoding import decode
 from perfvcs.repository import Repository
 for file in sorted(Path(sys.argv[1]).iterdir()):
     repository = Repository.find()

@@ -191,13 +191,12 @@ def manifests() -> list[bytes]:
     """The manifest of a published site."""
     import msgspec
 
-    from perfvcs.site.folder import Manifest, ManifestEntry
-    from perfvcs.site.model import SITE_FORMAT
+    from perfvcs.site.folder import MANIFEST_FORMAT, Manifest, ManifestEntry
 
     return [
         msgspec.json.encode(
             Manifest(
-                SITE_FORMAT,
+                MANIFEST_FORMAT,
                 "perfvcs",
                 {"index.html": ManifestEntry("0" * 16, 10, "1" * 16)},
                 ["a.html"],

@@ -66,7 +66,7 @@ def _taken(format_name: str) -> Callable[[bytes, Path], object]:
 
 def _stored(document: bytes, folder: Path) -> object:  # noqa: ARG001
     """As the index does it with what other people pushed."""
-    from perfvcs.profile import decode
+    from perfvcs.profile.decoding import decode
     from perfvcs.profile.summary import Measured
 
     return Measured.of(decode(document))

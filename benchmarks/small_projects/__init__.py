@@ -6,6 +6,7 @@ slip. With ``like``, what another file holds comes first.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,20 @@ KINDS = (
     "node",
     "shell",
 )
+# the project of each language in which everything is tried
+LANGUAGES = {
+    "Python": "perfvcs-bench",
+    "C": "make",
+    "Go": "go",
+    "Rust": "cargo",
+    "JavaScript": "node",
+    "shell": "shell",
+    "Perl": "perl",
+    "Ruby": "ruby",
+    "Lua": "lua",
+    "Java": "java",
+}
+REPORT = "print(sum(range(1000)))\n"  # a program that no benchmark runs
 
 
 @dataclass(frozen=True)
@@ -36,6 +51,7 @@ class SmallProject:
 
     ``job`` and ``unit`` are the benchmark that the slip makes slower; ``unit`` is empty where `perf`
     measures the project's program only as a whole. ``function`` is the one with the slip.
+    ``measured``: the keys of a perf.toml that is written by hand.
     """
 
     kind: str
@@ -46,6 +62,7 @@ class SmallProject:
     files: dict[str, str]
     unit: str = ""
     needs: list[str] = field(default_factory=list)
+    measured: dict[str, Any] = field(default_factory=dict)
 
     def begin(self, folder: Path) -> None:
         """A repository with the project in its first commit."""
@@ -66,7 +83,22 @@ class SmallProject:
         """Commit the slip; the commit's id."""
         return self._commit(folder, "a slip", self.slip)
 
+    def slip_among(self, folder: Path) -> str:
+        """Commit the slip with all the innocent changes, and with some of files that have no part
+        in the benchmark; the commit's id.
+        """
+        for change in (*self.innocent, self.slip):
+            self._edit(folder, change)
+        others = {"README.md": "Letters.\n", "tools/report.py": REPORT, "tools/report.js": REPORT}
+        return commit(folder, "a slip among others", others)
+
     def _commit(self, folder: Path, message: str, change: dict[str, Any]) -> str:
+        self._edit(folder, change)
+        git(folder, "add", "--all")
+        git(folder, "commit", "--quiet", "--message", message)
+        return git(folder, "rev-parse", "HEAD")
+
+    def _edit(self, folder: Path, change: dict[str, Any]) -> None:
         path = folder / change["path"]
         text = path.read_text()
         for edit in (change, *change.get("also", ())):
@@ -74,14 +106,14 @@ class SmallProject:
                 raise ValueError(f"{self.kind}: {change['path']} lacks {edit['old']!r}")
             text = text.replace(edit["old"], edit["new"])
         path.write_text(text)
-        git(folder, "add", "--all")
-        git(folder, "commit", "--quiet", "--message", message)
-        return git(folder, "rev-parse", "HEAD")
 
 
 def small_project(kind: str) -> SmallProject:
-    """The project of a kind."""
-    return SmallProject(kind=kind, **_read(kind))
+    """The project of a kind; ``{cpus}`` in its unit is what Go writes of the processors."""
+    read = _read(kind)
+    processors = len(os.sched_getaffinity(0))
+    cpus = f" cpus={processors}" if processors > 1 else ""
+    return SmallProject(kind=kind, **read | {"unit": read.get("unit", "").replace("{cpus}", cpus)})
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 SUBJECT = re.compile(r"(?P<subject>.+?)(?: became|:? [-+][\d.,]+ ?%|, (?=[A-Za-z ]+: [-+]))")
-NEXT = re.compile(r"Next: (?P<command>perf .+?)(?= finds |; | judges | compares |: |\.$|$)")
+NEXT = re.compile(r"^Next: (?:[^:]+:\s+)?(?P<command>perf .+)$", re.MULTILINE)
 ROUNDING = 1e-9
 
 
@@ -36,8 +36,9 @@ class Claim(NamedTuple):
         if self.effect * other.effect < 0:
             return f"{both}: {self.effect:+.1%} and {other.effect:+.1%}"
         apart = max(self.low - other.high, other.low - self.high)
-        if self.metric == other.metric and apart > ROUNDING:
-            return f"{both}: {self.metric} {_interval(self)} and {_interval(other)}"
+        printed = _interval(self), _interval(other)
+        if self.metric == other.metric and apart > ROUNDING and printed[0] != printed[1]:
+            return f"{both}: {self.metric} {printed[0]} and {printed[1]}"
         return ""
 
 
@@ -60,7 +61,7 @@ def subject_of(sentence: str) -> str:
 
 def next_command(line: str) -> str:
     """The first command that a `Next:` line names."""
-    match = NEXT.search(" ".join(line.split()))
+    match = NEXT.search(line)
     return match["command"] if match else ""
 
 

@@ -4,10 +4,12 @@ CollectError.
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +65,18 @@ def is_python(program: str) -> bool:
     )
 
 
+def mentions(program: str, names: Sequence[bytes]) -> bool:
+    """Whether any of some names stands in a compiled program."""
+    try:
+        with (
+            Path(program).open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            return content[:4] == b"\x7fELF" and any(content.find(name) >= 0 for name in names)
+    except (OSError, ValueError):  # ValueError: it is empty
+        return False
+
+
 def launched(
     run: Run,
     argv: Sequence[str] | None = None,
@@ -77,14 +91,23 @@ def launched(
     """
     from perfvcs import launcher
 
+    options = (options or launcher.LaunchOptions(run.cpus, run.aslr))._replace(within=run.within)
+    if run.result is not None:
+        run.result.begin()
+        if run.result.reads and options.output is None and options.errors is None:
+            options = options._replace(take=run.result.take)
     try:
-        return launcher.launch(
-            run.argv if argv is None else argv,
-            cwd=run.cwd,
-            env=run.env if env is None else env,
-            timeout=run.timeout,
-            options=options or launcher.LaunchOptions(run.cpus, run.aslr),
-        )
+        with nullcontext() if run.stdin is None else run.stdin.open("rb") as file:
+            execution = launcher.launch(
+                run.argv if argv is None else argv,
+                cwd=run.cwd,
+                env=run.env if env is None else env,
+                timeout=run.timeout,
+                options=options if file is None else options._replace(stdin=file.fileno()),
+            )
+        if run.result is not None:
+            run.result.left, run.result.wall = execution.left, execution.wall
+        return execution
     except launcher.LaunchError as error:
         raise CollectError(str(error), lasting=error.lasting) from None
 
@@ -100,6 +123,8 @@ def executed(
     from perfvcs.launcher.execution import failure
 
     execution = launched(run, argv, env=env, options=options)
+    if run.may_fail and not execution.timed_out:
+        return execution
     if reason := failure(run.argv, execution, run.timeout):
         raise CollectError(reason, lasting=execution.timed_out)
     return execution

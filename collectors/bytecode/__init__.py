@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from perfvcs.errors import UsageError
-from perfvcs.plugins.collector import Observations, Run
+from perfvcs.plugins.collector import EVERY_UNIT, Observations, Run
 from perfvcs.profile import Metric
 
 INSTRUCTIONS = {
@@ -70,12 +70,10 @@ class Bytecode:
         return ()
 
     def available(self) -> str | None:
-        """It runs wherever Linux does."""
-        import sys
+        """It runs on Linux, macOS and other Unix systems."""
+        import os
 
-        return (
-            None if sys.platform == "linux" else "bytecode needs Linux: measure on a Linux machine"
-        )
+        return None if os.name == "posix" else "bytecode needs Unix: measure on Linux or macOS"
 
     def collect(self, run: Run) -> Observations:
         """Execute and count; raises CollectError."""
@@ -84,7 +82,9 @@ class Bytecode:
         return divide(run, self._count)
 
     def _count(self, run: Run) -> Observations:
-        from perfvcs.collectors.bytecode.trees import observations, record
+        from perfvcs.collectors.bytecode.trees import observations, record, record_each
 
+        if run.unit == EVERY_UNIT:
+            return replace(record_each(run), engine=self.engine)
         counted = record(run, self.meter, warm=self.warm)
         return replace(observations(run, counted, self.metrics, self.least), engine=self.engine)

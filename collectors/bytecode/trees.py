@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import msgspec
 from perfvcs.collectors._shared.commandrun import executed, read_at_most
 from perfvcs.collectors._shared.extension import extension
 from perfvcs.collectors._shared.frames import python
-from perfvcs.collectors._shared.testing.oneunit import UnitRun
+from perfvcs.collectors._shared.testing.oneunit import UnitAmount, UnitRun, rows_of
 from perfvcs.collectors.bytecode import inside
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Observations, Run
@@ -28,6 +29,7 @@ OWN = re.compile(
     r"\(perfvcs_(unit|counter|counted|counts)(\.py)?\)$"
 )  # what switches the counter off
 OURS = -1  # the node of functions that are left out
+FOREIGN = "{} is not what perfvcs wrote: the program must leave it alone"
 
 
 class ThreadCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,11 +46,14 @@ class ThreadCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class ProcessCalls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one process wrote: names with their files (in ``<>``: modules of C functions), and a
-    tree per thread.
+    tree per thread; where each unit is counted, which ``unit`` ran, at which size, and which began
+    ``inner`` until then, inside others.
     """
 
     frames: list[tuple[str, str]]
     trees: list[ThreadCalls]
+    unit: tuple[str, float | None] | None = None
+    inner: list[str] = []
 
 
 @dataclass
@@ -113,6 +118,56 @@ def record(run: Run, meter: str, *, warm: bool = False) -> Counted:
 
     ``warm``: the program is executed once before, uncounted.
     """
+    counted = Counted()
+    counting, folder, counted.compiled = _counting(run, meter)
+    unit = UnitRun.of(counting) if run.unit else None
+    counting = unit.run if unit is not None else counting
+    if warm:
+        executed(replace(counting, env={**counting.env, PREFIX: ""}))
+    execution = executed(counting)
+    for file in _files(run, folder, unit, counted):
+        _add(_decoded(file), counted, str(run.cwd), file.name)
+    if execution.leftover:
+        counted.warnings.append(
+            f"{name_command(run.argv)} left processes running, which were stopped and not counted"
+        )
+    return counted
+
+
+def record_each(run: Run) -> Observations:
+    """Execute once and count in each unit; then once more, in the whole program, if that repeats
+    itself.
+
+    Raises CollectError, and Undivided where nothing says when units begin and end.
+    """
+    counting, folder, _ = _counting(run, "instructions")
+    unit = UnitRun.of(counting)
+    executed(unit.run)
+    runs = sorted(folder.glob("run-*.json"), key=_run_of)
+    processes = {_process_of(file) for file in runs}
+    made: defaultdict[int, float] = defaultdict(float)
+    for file in folder.glob("process-*.json"):
+        if len(processes) == 1:  # otherwise nobody knows whose run it was
+            made[_run_of(file)] += _total(_decoded(file), file)
+    amounts, inner = list[UnitAmount](), set[str]()
+    for file in runs:
+        process = _decoded(file)
+        inner.update(process.inner)
+        if process.unit is not None:
+            total = _total(process, file) + made[_run_of(file)]
+            amounts.append(UnitAmount(*process.unit, total))
+    amounts = [amount for amount in amounts if amount.uid not in inner]
+    rows = rows_of(run, "bytecodes", unit.each(amounts))
+    if unit.is_whole_repeatable:
+        whole = record(replace(run, unit=""), "instructions")
+        rows.add(run.uid, {"bytecodes": float(sum(whole.amounts))}, size=run.size)
+    return rows
+
+
+def _counting(run: Run, meter: str) -> tuple[Run, Path, bool]:
+    """The run with what counts in it, the folder for what that writes, and whether it is the one in
+    C.
+    """
     folder = run.scratch / f"bytecode-{'unit' if run.unit else 'whole'}"
     folder.mkdir()
     path = os.pathsep.join(
@@ -122,20 +177,8 @@ def record(run: Run, meter: str, *, warm: bool = False) -> Counted:
     asked = {PREFIX: str(folder), f"{PREFIX}_METER": meter} | {
         f"{PREFIX}_MODULE": f"{tag}:{module}" for tag, module in modules
     }
-    counting = replace(run, env={"PYTHONHASHSEED": "0", **run.env, "PYTHONPATH": path, **asked})
-    unit = UnitRun.of(counting) if run.unit else None
-    counting = unit.run if unit is not None else counting
-    if warm:
-        executed(replace(counting, env={**counting.env, PREFIX: ""}))
-    execution = executed(counting)
-    counted = Counted(compiled=bool(modules))
-    for file in _files(run, folder, unit, counted):
-        _read(file, counted, str(run.cwd))
-    if execution.leftover:
-        counted.warnings.append(
-            f"{name_command(run.argv)} left processes running, which were stopped and not counted"
-        )
-    return counted
+    env = {"PYTHONHASHSEED": "0", **run.env, "PYTHONPATH": path, **asked}
+    return replace(run, env=env), folder, bool(modules)
 
 
 def _files(run: Run, folder: Path, unit: UnitRun | None, counted: Counted) -> list[Path]:
@@ -146,7 +189,7 @@ def _files(run: Run, folder: Path, unit: UnitRun | None, counted: Counted) -> li
             f"{name_command(run.argv)} started over {MAX_FILES:,} interpreters: give it less to do"
         )
     began, ended = (
-        {file.name.split("-")[1].removesuffix(".json") for file in files}
+        {_process_of(file) for file in files}
         for files in (folder.glob("began-*"), (*runs, *processes))
     )
     if unit is not None:
@@ -176,21 +219,39 @@ def _run_of(file: Path) -> int:
     return int(number) if number.isdecimal() and len(number) < 10 else 0
 
 
-def _read(path: Path, counted: Counted, cwd: str) -> None:
+def _process_of(file: Path) -> str:
+    """The number of the process that wrote a file."""
+    return file.name.split("-")[1].removesuffix(".json")
+
+
+def _total(process: ProcessCalls, file: Path) -> float:
+    """All instructions of a process, without those that switch the counter off."""
+    counted = Counted()
+    _add(process, counted, "", file.name)
+    return float(sum(counted.amounts))
+
+
+def _decoded(path: Path) -> ProcessCalls:
+    """What a process wrote; raises CollectError."""
     content = read_at_most(path, LARGEST_FILE)
     if len(content) > LARGEST_FILE:
         raise CollectError(
             f"{path.name} has over {LARGEST_FILE >> 20} MiB: give the program less to do"
         )
     try:
-        process = msgspec.json.decode(content, type=ProcessCalls)
+        return msgspec.json.decode(content, type=ProcessCalls)
+    except UNDECODABLE:
+        raise CollectError(FOREIGN.format(path.name)) from None
+
+
+def _add(process: ProcessCalls, counted: Counted, cwd: str, name: str) -> None:
+    """Adds the trees of a process, whose file has a name; raises CollectError."""
+    try:
         names = [_frame(name, file, cwd) for name, file in process.frames]
         for tree in process.trees:
             counted.add(names, tree)
-    except (*UNDECODABLE, ValueError):
-        raise CollectError(
-            f"{path.name} is not what perfvcs wrote: the program must leave it alone"
-        ) from None
+    except ValueError:
+        raise CollectError(FOREIGN.format(name)) from None
 
 
 def _frame(name: str, file: str, cwd: str) -> str:

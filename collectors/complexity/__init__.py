@@ -203,9 +203,7 @@ def _observations(calls: Calls) -> Observations:
     )
     if (calls.rate > 1).any():
         observations.values["rate"], observations.metrics["rate"] = calls.rate.tolist(), RATE
-    if not isnan(calls.pace.sum()):
-        observations.values["pace"], observations.metrics["pace"] = (
-            [float(f"{value:.4g}") for value in calls.pace.tolist()],
-            PACE_METRIC,
-        )
+    # a call may end before the machine's pace was read during it
+    pace = [None if isnan(value) else float(f"{value:.4g}") for value in calls.pace.tolist()]
+    observations.values["pace"], observations.metrics["pace"] = pace, PACE_METRIC
     return observations

@@ -15,17 +15,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs import launcher
-from perfvcs.collectors._shared.commandrun import executed
+from perfvcs.collectors._shared.harnessoutput import reporting
 from perfvcs.collectors.counters.processes import MACHINE_ROWS, sampled
 from perfvcs.collectors.counters.service import Running, Service
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import Execution, name_command
-from perfvcs.launcher.samples import (
-    SAMPLES_VARIABLE,
-    MalformedSamples,
-    ReportedSamples,
-    read_samples,
-)
+from perfvcs.launcher.samples import ReportedSamples
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric
 from perfvcs.text.words import counted
@@ -138,14 +133,16 @@ class Counters:
         events = Events() if self.events else None
         try:
             try:
-                execution = _launch(run, lambda root: sampler.watch(root, events))
+                execution, reported = _launch(
+                    run, self.metrics, lambda root: sampler.watch(root, events)
+                )
             finally:
                 sampled = sampler.stop()
             counted = events.read() if events else {}
         finally:
             if events:
                 events.close()
-        return _Executed(_totals(execution) | counted, sampled, _left(run, execution))
+        return _Executed(_totals(execution) | counted, sampled, reported, _left(run, execution))
 
     def _served(self, service: Service, run: Run, sampler: TreeSampler) -> _Executed:
         """Run the load against the service, which is sampled meanwhile."""
@@ -155,7 +152,7 @@ class Counters:
             running.when_over(load.stop)
             sampler.watch(running.root, running.events if self.events else None)
             try:
-                execution = _launch(asking, load.begun)
+                execution, reported = _launch(asking, self.metrics, load.begun)
             finally:
                 load.close()
                 sampled = sampler.stop()
@@ -169,6 +166,7 @@ class Counters:
         return _Executed(
             _totals(running.execution) | load_values | used,
             sampled,
+            reported,
             _left(run, execution) + running.warnings,
         )
 
@@ -176,10 +174,7 @@ class Counters:
         """The columns: totals, samples, the machine's samples, and what the command itself
         reported.
         """
-        try:
-            reported = read_samples(run.scratch / SAMPLES_FILE, self.metrics, run.uid)
-        except MalformedSamples as error:
-            raise CollectError(f"{name_command(run.argv)}: {error}") from None
+        reported = executed.reported
         if MACHINE_ROWS in reported.uid or run.uid == MACHINE_ROWS:
             raise CollectError(
                 f"{MACHINE_ROWS!r} names the rows of the whole machine: give the job (or what the"
@@ -198,7 +193,7 @@ class Counters:
             uid=[run.uid] * whole + [MACHINE_ROWS] * count + reported.uid,
             size=[run.size] * whole + [None] * count + reported.size,
             iteration=[0, *sampled.number, *sampled.number, *reported.iteration],
-            mark=[0] * (whole + count + len(reported.uid)),
+            mark=[0] * (whole + count) + (reported.mark or [0] * len(reported.uid)),
             values={
                 name: [row.get(name) for row in rows] + _column(reported, name) for name in metrics
             },
@@ -234,10 +229,13 @@ class Counters:
 
 
 class _Executed(NamedTuple):
-    """An execution: its totals by metric, its samples, and what to doubt about it."""
+    """An execution: its totals by metric, its samples, what the command itself or its harness
+    reported, and what to doubt about it.
+    """
 
     totals: Mapping[str, float | None]
     sampled: Sampled
+    reported: ReportedSamples
     warnings: list[str]
 
 
@@ -268,11 +266,11 @@ class _Load:
             self._process = -1
 
 
-def _launch(run: Run, started: Callable[[int], None]) -> Execution:
-    env = {**run.env, SAMPLES_VARIABLE: str(run.scratch / SAMPLES_FILE)}
-    return executed(
-        run, env=env, options=launcher.LaunchOptions(run.cpus, run.aslr, started=started)
-    )
+def _launch(
+    run: Run, metrics: Mapping[str, Metric], started: Callable[[int], None]
+) -> tuple[Execution, ReportedSamples]:
+    options = launcher.LaunchOptions(run.cpus, run.aslr, started=started)
+    return reporting(run, options, run.scratch / SAMPLES_FILE, metrics)
 
 
 def _totals(execution: Execution) -> dict[str, float | None]:

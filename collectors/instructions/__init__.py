@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.errors import UsageError
-from perfvcs.plugins.collector import Observations, Run
+from perfvcs.plugins.collector import EVERY_UNIT, Observations, Run
 from perfvcs.profile import Metric
 
 if TYPE_CHECKING:
@@ -114,8 +114,12 @@ class Instructions:
 
     def available(self) -> str | None:
         """Why neither valgrind nor the processor can count here, or the chosen one of them."""
+        import sys
+
         from perfvcs.collectors.instructions import hardware, valgrind
 
+        if sys.platform != "linux":
+            return "instructions needs Linux: measure on a Linux machine"
         if self._tool == "perf":
             return hardware.unavailable()
         reason = valgrind.unavailable()
@@ -147,6 +151,8 @@ class Instructions:
         from perfvcs.collectors.instructions.paths import observations
         from perfvcs.launcher.execution import name_command
 
+        if run.unit == EVERY_UNIT:
+            return self._each(run)
         counts, repeatability = self._count(run, 0), None
         for attempt in range(1, self.repeat + 1):
             before, counts = counts.total, self._count(run, attempt)
@@ -169,6 +175,21 @@ class Instructions:
         # cachegrind cannot be switched before valgrind 3.22
         engine = self.engine.replace("cachegrind", "callgrind") if run.unit else self.engine
         return replace(rows, engine=engine, reached=ran)
+
+    def _each(self, run: Run) -> Observations:
+        """Each unit counted by itself, and the whole program once more where it repeats itself."""
+        from perfvcs.collectors._shared.testing.oneunit import rows_of
+        from perfvcs.collectors.instructions import filters, valgrind
+
+        folder = run.scratch / "instructions-each"
+        folder.mkdir()
+        if filters.has_filter(run.argv[0]):
+            rows = rows_of(run, "instructions", filters.count_each(run, folder))
+        else:
+            rows = rows_of(run, "instructions", valgrind.record_each(run, folder))
+            whole = self._count(replace(run, unit=""), 0)
+            rows.add(run.uid, {"instructions": whole.total}, size=run.size)
+        return replace(rows, engine=self.engine.replace("cachegrind", "callgrind"))
 
     def _count(self, run: Run, attempt: int) -> Counts:
         from perfvcs.collectors._shared.testing.oneunit import Undivided

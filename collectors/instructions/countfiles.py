@@ -15,13 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfvcs.collectors._shared.testing.oneunit import UnitRun
+from perfvcs.collectors._shared.testing.oneunit import UnitAmount, UnitRun
 from perfvcs.collectors.instructions import callgrind
 from perfvcs.collectors.instructions.callgrind import TruncatedCounts
 from perfvcs.collectors.instructions.counts import Counts, combine
 from perfvcs.collectors.instructions.functions import Resolve
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError
+from perfvcs.text.words import counted
 
 MAX_FILES = 10_000
 MOST_RUNS = 100  # of a unit in one process, as in switch.c
@@ -29,10 +30,11 @@ HEAD_BYTES = 1 << 18  # bytes of a file in which it names its command, and why i
 _COMMAND = re.compile(rb"^cmd: ?(.*)$", re.MULTILINE)
 _NAMED = re.compile(
     rb"^desc: Trigger: Client Request: perfvcs (run|part|inside|made)"
-    rb" (\d{1,9}) (\d{1,9}) (\d{1,9})$",
+    rb" (\d{1,9}) (\d{1,9}) (\d{1,9})(?: (.{1,1000}))?$",
     re.MULTILINE,
 )
-_NOTHING = re.compile(rb"^totals: 0$", re.MULTILINE)
+_BEFORE = re.compile(rb"^desc: Trigger: --dump-before=(.{1,200})$", re.MULTILINE)
+_TOTAL = re.compile(rb"^totals: (\d{1,18})$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,8 @@ class CountFile:
 
     Where ``switch.c`` had it written, ``kind`` is ``run``, ``part``, ``inside`` or ``made``,
     ``run`` the number of the unit's run (or of the parent), ``number`` that of the file, ``first``
-    that of the run's first file.
+    that of the run's first file, and ``uid`` the unit's name where each is counted. ``before`` is
+    the function before which it was written where callgrind was asked for that.
     """
 
     path: Path
@@ -51,6 +54,8 @@ class CountFile:
     run: int = 0
     number: int = 0
     first: int = 0
+    uid: str = ""
+    before: str = ""
 
     @classmethod
     def of(cls, path: Path) -> CountFile:
@@ -60,27 +65,37 @@ class CountFile:
         command, named = _COMMAND.search(head), _NAMED.search(head)
         file = cls(path, path.name.split(".")[1], command[1] if command else b"")
         if named is None:
-            return file
+            before = _BEFORE.search(head)
+            return replace(file, before=before[1].decode()) if before else file
         run, number, first = map(int, named.group(2, 3, 4))
-        return replace(file, kind=named[1].decode(), run=run, number=number, first=first)
+        uid = (named[5] or b"").decode(errors="backslashreplace")
+        return replace(file, kind=named[1].decode(), run=run, number=number, first=first, uid=uid)
 
     @property
-    def empty(self) -> bool:
-        """Whether nothing was counted."""
+    def part(self) -> int:
+        """Which file of its process it is, from 1 on; 0 for the last one."""
+        return int(self.path.name.split(".")[2]) if self.path.name.count(".") > 1 else 0
+
+    @property
+    def total(self) -> float | None:
+        """What was counted in all; None where the file has no end."""
         with self.path.open("rb") as opened:
             opened.seek(max(0, self.path.stat().st_size - 100))
-            return _NOTHING.search(opened.read()) is not None
+            total = _TOTAL.search(opened.read())
+        return None if total is None else float(total[1])
 
 
 @dataclass(frozen=True)
 class CountedProgram:
-    """How the command was executed: ``pid`` of its first process (None: not known), and what was
-    preloaded so that forked ones begin at zero (None: nothing).
+    """How the command was executed: ``pid`` of its first process (None: not known), what was
+    preloaded so that forked ones begin at zero (None: nothing), and how many processes were
+    ``left`` running.
     """
 
     argv: Sequence[str]
     pid: int | None = None
     zero: Path | None = None
+    left: int = 0
 
 
 def read(
@@ -94,14 +109,7 @@ def read(
     Raises CollectError, and Undivided where nothing was counted of the unit.
     """
     command = name_command(program.argv)
-    paths = sorted(folder.glob("counts.*"))
-    if not paths:
-        raise CollectError(
-            f"{command}: valgrind counted nothing: does the program end without its own exit?"
-        )
-    if len(paths) > MAX_FILES:
-        raise CollectError(f"{command} started over {MAX_FILES:,} processes: give it less to do")
-    files, runs = [CountFile.of(path) for path in paths], 1
+    files, runs = _files(folder, command), 1
     if unit is not None:
         files, runs = _of_unit(files, unit)
     parts, killed = _complete(files, program, resolve)
@@ -116,11 +124,46 @@ def read(
             f"{command} forks: what a process executed before a fork may be counted in both"
             " processes"
         )
+    if program.left:
+        left = counted(program.left, "process")
+        counts.warnings.append(
+            f"{command} left {left} running, which perf stopped and did not count: wait for what it"
+            " starts"
+        )
     if runs == MOST_RUNS:
         counts.warnings.append(
             f"{command} runs the unit more often, and its first {MOST_RUNS} runs are counted"
         )
     return counts.divided(runs)
+
+
+def read_each(folder: Path, unit: UnitRun) -> list[UnitAmount]:
+    """What each run of each unit took, with the processes that it made; raises CollectError."""
+    files = _files(folder, name_command(unit.run.argv))
+    runs = [file for file in files if file.kind == "run" and file.uid]
+    runs.sort(key=lambda file: (file.pid, file.run))
+    sizes, processes = unit.sizes(), defaultdict[str, set[str]](set)
+    for run in runs:
+        processes[run.uid].add(run.pid)
+    amounts = []
+    for run in runs:
+        totals = [file.total or 0.0 for file in _of_runs(files, [run])]
+        # the samples of several processes are in no order
+        size = next(sizes[run.uid], None) if len(processes[run.uid]) == 1 else None
+        amounts.append(UnitAmount(run.uid, size, sum(totals)))
+    return amounts
+
+
+def _files(folder: Path, command: str) -> list[CountFile]:
+    """All files that valgrind wrote; raises CollectError where these are too many, or none."""
+    paths = sorted(folder.glob("counts.*"))
+    if not paths:
+        raise CollectError(
+            f"{command}: valgrind counted nothing: does the program end without its own exit?"
+        )
+    if len(paths) > MAX_FILES:
+        raise CollectError(f"{command} started over {MAX_FILES:,} processes: give it less to do")
+    return [CountFile.of(path) for path in paths]
 
 
 def _of_unit(files: Sequence[CountFile], unit: UnitRun) -> tuple[list[CountFile], int]:
@@ -130,6 +173,12 @@ def _of_unit(files: Sequence[CountFile], unit: UnitRun) -> tuple[list[CountFile]
     runs = [file for file in files if file.kind == "run"]
     chosen = unit.chosen(file.run for file in runs)
     runs = [file for file in runs if file.run in chosen]
+    return [file for file in _of_runs(files, runs) if file.total != 0], len(runs)
+
+
+def _of_runs(files: Sequence[CountFile], runs: Sequence[CountFile]) -> list[CountFile]:
+    """The files of some runs and of the processes that they made."""
+    chosen = {run.run for run in runs}
     ends = defaultdict(list)
     for run in runs:
         ends[run.pid].append(run)
@@ -141,13 +190,12 @@ def _of_unit(files: Sequence[CountFile], unit: UnitRun) -> tuple[list[CountFile]
     made |= {
         file.pid for file in files if file.kind == "made" and within(file.number, str(file.run))
     }
-    kept = [
+    return [
         file
         for file in files
         if (file.kind in ("run", "part") and within(file.number, file.pid))
         or (not file.kind and file.pid in made)
     ]
-    return [file for file in kept if not file.empty], len(runs)
 
 
 def _complete(

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Literal
 
 from perfvcs.collectors._shared import symbols
-from perfvcs.collectors._shared.commandrun import launched
-from perfvcs.collectors._shared.testing.oneunit import Undivided, UnitRun
+from perfvcs.collectors._shared.commandrun import launched, mentions
+from perfvcs.collectors._shared.testing.oneunit import Undivided, UnitAmount, UnitRun
 from perfvcs.collectors.instructions import inside
-from perfvcs.collectors.instructions.countfiles import CountedProgram, read
+from perfvcs.collectors.instructions.countfiles import CountedProgram, read, read_each
 from perfvcs.collectors.instructions.counts import Counts
 from perfvcs.environment import PADDING
 from perfvcs.launcher import LaunchOptions
@@ -33,6 +33,8 @@ SHEBANG_BYTES = 512  # bytes in which a script names its interpreter
 # the first is random on purpose, the second would change what is counted
 DROPPED = (PADDING, "VALGRIND_OPTS")
 FIXED = {"PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
+# Go's runtime interrupts its threads by signals, on which callgrind 3.19 stops with an assertion
+UNSIGNALLED = "asyncpreemptoff=1"
 PAGE_BYTES = 4096  # bytes
 NO_RANDOMISATION = 0x0040000  # ADDR_NO_RANDOMIZE in linux/personality.h
 UNCHANGED = 0xFFFFFFFF  # asks personality() for the present value
@@ -55,6 +57,7 @@ OF_CALLGRIND = (
     "--separate-recs=2",
     "--collect-jumps=no",
 )
+TIMING = (b"perfvcs_timer_end",)  # what a program with perfvcs.h has in it
 LOG_BYTES = 4096  # bytes of a file of messages
 MESSAGE_CHARACTERS = 300  # characters of what valgrind says
 _REMARK = re.compile(r"--\d+--")
@@ -88,6 +91,7 @@ def environment(given: Mapping[str, str], preload: Path | None = None) -> dict[s
     counted.
     """
     variables = FIXED | {name: value for name, value in given.items() if name not in DROPPED}
+    variables["GODEBUG"] = ",".join(filter(None, (given.get("GODEBUG"), UNSIGNALLED)))
     if preload is not None:
         variables["LD_PRELOAD"] = (
             f"{preload}:{given['LD_PRELOAD']}" if given.get("LD_PRELOAD") else str(preload)
@@ -147,32 +151,65 @@ def record(
     ``inlined``: callgrind tells functions apart that the compiler put into others. ``only``: it
     counts while a function runs whose name fits.
     """
-    program = shutil.which("valgrind")
-    if program is None:
-        raise CollectError(MISSING, lasting=True)
-    _check(run.argv)
     switch = _switch() if tool == "callgrind" else None
     unit = UnitRun.of(run) if run.unit else None
     if unit is not None and switch is None:
         raise Undivided("callgrind can be switched only with a C compiler and valgrind's headers")
+    options = [f"--toggle-collect={only}"] if only else []
+    if tool == "callgrind":
+        options.append(positions(inlined=inlined))
+    counted = execute(run if unit is None else unit.run, tool, folder, options, switch)
+    resolve = symbols.resolve if inlined and tool == "callgrind" else None
+    return read(folder, counted, resolve, unit)
+
+
+def record_each(run: Run, folder: Path) -> list[UnitAmount]:
+    """Execute once, and count in each unit that perfvcs.h times; raises CollectError, and Undivided
+    where it times none.
+    """
+    switch, unit = _switch(), UnitRun.of(run)
+    if switch is None or not mentions(run.argv[0], TIMING):
+        raise Undivided(f"nothing in {name_command(run.argv)} says when its units begin and end")
+    execute(unit.run, "callgrind", folder, [], switch)
+    return unit.each(read_each(folder, unit))
+
+
+def command(tool: ValgrindTool, folder: Path, options: Sequence[str]) -> list[str]:
+    """The words before those of the counted command, whose files go into ``folder``; raises
+    CollectError.
+    """
+    program = shutil.which("valgrind")
+    if program is None:
+        raise CollectError(MISSING, lasting=True)
     out = str(folder).replace("%", "%%")
-    options = [
+    return [
+        program,
         f"--tool={tool}",
         f"--{tool}-out-file={out}/counts.%p",
         f"--log-file={out}/log.%p",
         *COMMON,
+        *(OF_CALLGRIND if tool == "callgrind" else ()),
+        *options,
+        "--",
     ]
-    if tool == "callgrind":
-        options += [*OF_CALLGRIND, f"--dump-instr={'yes' if inlined else 'no'}"]
-    if unit is not None:
-        options.append("--instr-atstart=no")
-    if only:
-        options.append(f"--toggle-collect={only}")
+
+
+def positions(*, inlined: bool) -> str:
+    """The option by which callgrind writes what is needed to tell inlined functions apart."""
+    return f"--dump-instr={'yes' if inlined else 'no'}"
+
+
+def execute(
+    run: Run, tool: ValgrindTool, folder: Path, options: Sequence[str], switch: Path | None = None
+) -> CountedProgram:
+    """Execute once; raises CollectError where that fails."""
+    _check(run.argv)
+    off = ["--instr-atstart=no"] if run.unit else []
     started: list[int] = []
     execution = launched(
         run,
-        [program, *options, "--", *run.argv],
-        env=environment(run.env if unit is None else unit.run.env, switch),
+        [*command(tool, folder, [*options, *off]), *run.argv],
+        env=environment(run.env, switch),
         options=LaunchOptions(
             run.cpus, run.aslr and not addresses_can_be_fixed(), started=started.append
         ),
@@ -188,17 +225,7 @@ def record(
             reason + ("" if execution.stderr.strip() else _complaint(folder)) + unknown,
             lasting=execution.timed_out,
         )
-    resolve = symbols.resolve if inlined and tool == "callgrind" else None
-    counted = CountedProgram(run.argv, next(iter(started), None), switch)
-    counts = read(folder, counted, resolve, unit)
-    if execution.leftover:
-        left = "1 process" if execution.leftover == 1 else f"{execution.leftover} processes"
-        remark = (
-            f"{name_command(run.argv)} left {left} running, which perf stopped and did not count:"
-            " wait for what it starts"
-        )
-        counts.warnings.append(remark)
-    return counts
+    return CountedProgram(run.argv, next(iter(started), None), switch, execution.leftover)
 
 
 def _check(argv: Sequence[str]) -> None:

@@ -55,16 +55,12 @@ class Pytest:
         return ()
 
     def available(self) -> str | None:
-        """It runs wherever Linux does; whether the command's Python has pytest is known when it
-        runs.
+        """It runs on Linux, macOS and other Unix systems; whether the command's Python has pytest
+        is known when it runs.
         """
-        import sys
+        import os
 
-        return (
-            None
-            if sys.platform == "linux"
-            else "pytest reads Linux's /proc: measure on a Linux machine"
-        )
+        return None if os.name == "posix" else "pytest needs Unix: measure on Linux or macOS"
 
     def collect(self, run: Run) -> Observations:
         """Run the tests in one process; raises CollectError."""

@@ -27,10 +27,11 @@ from perfvcs.collectors._shared.testing.suite import (
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import FINE, REPEATED, Metric, Reached
+from perfvcs.profile.naming import ONCE
 
 SESSION_METRICS = {"wall": Metric("s"), "cpu": Metric("s"), "peak": Metric("B", "none")}
 # behind the name of a test that is run once per process: its first run is its only one
-ONCE_SUFFIX = " (once)"
+ONCE_SUFFIX = ONCE
 ATTEMPTS = 4  # at finding out which tests cannot be repeated; in the last one none is
 MAX_ROUNDS = 1000  # of pytest-benchmark that are kept of one test
 HYPOTHESIS, BENCHMARK_REASON, BY_OTHERS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.collectors._shared.commandrun import is_python
@@ -74,11 +74,15 @@ class Samples:
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
+        from perfvcs.collectors._shared.runtimes import environment, runtime
         from perfvcs.collectors._shared.testing.oneunit import whole
         from perfvcs.collectors.samples.sampler import record
 
-        sampler = self._sampler(python=self._is_python(run.argv[0]))
-        execution, folded = record(run, sampler)
+        python = self._is_python(run.argv[0])
+        compiler = "" if python else runtime(run.argv[0])
+        sampler = self._sampler(python=python, runtime=compiler)
+        own = replace(run, env=environment(compiler, run.env)) if compiler else run
+        execution, folded = record(own, sampler)
         rows = _observations(run, sampler, folded)
         if not folded.total:
             rows.warnings.append(
@@ -92,14 +96,14 @@ class Samples:
             )
         return whole(run, rows, "samples")
 
-    def _sampler(self, *, python: bool) -> Sampler:
+    def _sampler(self, *, python: bool, runtime: str = "") -> Sampler:
         if python:
             from perfvcs.collectors.samples.pyspy import PySpy
 
             return PySpy(self.rate)
         from perfvcs.collectors.samples.linux import LinuxPerf
 
-        return LinuxPerf(self.rate, self.unwind)
+        return LinuxPerf(self.rate, self.unwind, runtime)
 
     def _is_python(self, program: str) -> bool:
         """Whether a command's first word is a CPython interpreter, or a script that asks for

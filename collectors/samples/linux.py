@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Literal
 
 from perfvcs.collectors._shared.frames import KERNEL, UNKNOWN_FRAME, native
+from perfvcs.collectors.samples import perfmaps
 from perfvcs.collectors.samples.sampler import LARGEST_REPORT, TRUNCATED, Folded, last
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Run
@@ -61,11 +62,13 @@ class _Attributes(ctypes.Structure):
 class LinuxPerf:
     """``per_second`` samples; None: 997.
 
-    ``unwind``: how callers are found; ``auto`` is ``dwarf`` where the tool was built with it.
+    ``unwind``: how callers are found; ``auto`` is ``dwarf`` where the tool was built with it, and
+    ``fp`` under a ``runtime`` that compiles while the program runs.
     """
 
     per_second: int | None = None
     unwind: Literal["auto", "dwarf", "fp"] = "auto"
+    runtime: str = ""
 
     @property
     def engine(self) -> str:
@@ -83,7 +86,7 @@ class LinuxPerf:
     def _unwinder(self) -> str:
         if self.unwind != "auto":
             return self.unwind
-        return "dwarf" if _unwinds() else "fp"
+        return "dwarf" if _unwinds() and not self.runtime else "fp"
 
     def missing(self) -> str | None:
         """Why it cannot run, with the cure."""
@@ -161,6 +164,7 @@ class LinuxPerf:
             raise CollectError(
                 f"{name_command(run.argv)}: perf script failed with status {status}: {messages}"
             )
+        perfmaps.remove(folded.maps)
         if folded.lost:
             folded.warnings.append(f"samples: perf lost {folded.lost:,} samples: lower rate")
         if _alone(folded) > folded.total / 2:
@@ -192,7 +196,8 @@ def fold(lines: Iterable[str], cwd: str) -> Folded:
     folded, frames = Folded(), list[str]()
     for line in lines:
         if frame := _frame(line.strip()):
-            frames.append(native(*frame, cwd))
+            frames.append(perfmaps.compiled(*frame, cwd) or native(*frame, cwd))
+            folded.maps.update([frame[1]] if perfmaps.MAP.fullmatch(frame[1]) else ())
         elif match := LOST.search(line.partition("PERF_RECORD_LOST")[2]):
             folded.lost += int(match[1])
         elif not line.strip() and frames:

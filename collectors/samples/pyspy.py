@@ -20,6 +20,7 @@ from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.collectors._shared.frames import python
 from perfvcs.collectors.samples.sampler import LARGEST_REPORT, Folded, last
 from perfvcs.launcher.execution import name_command
+from perfvcs.native import start_folder
 from perfvcs.plugins import Natural
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system.foreign import UNDECODABLE
@@ -30,6 +31,7 @@ PYSPY_CURE = "pip install 'py-spy>=0.4'"
 PROCESS = re.compile(r'process \d+:".*"', re.DOTALL)
 SAID = re.compile(r"Samples: ([0-9]{1,15}) Errors: ([0-9]{1,15})")
 IMPORT_FRAME = "[import]"
+OURS = "[perfvcs]"  # what shuffles the heap when the interpreter starts
 REFUSED = re.compile(r"permission denied|operation not permitted|EPERM|ptrace", re.IGNORECASE)
 TOO_SHORT = re.compile(
     r"no python processes found|no such process|failed to open process|process.{0,200}exited|ESRCH",
@@ -123,12 +125,11 @@ class PySpy:
             frames = [_frame(frame, str(run.cwd)) for frame in report.shared.frames]
             seen = Counter(bytes(sample) for thread in report.profiles for sample in thread.samples)
             for sample, count in seen.items():
-                folded.add(
-                    _stack(
-                        frames[number] for number in msgspec.json.decode(sample, type=list[Natural])
-                    ),
-                    count,
-                )
+                stack = [
+                    frames[number] for number in msgspec.json.decode(sample, type=list[Natural])
+                ]
+                if not _is_ours(stack):
+                    folded.add(_stack(stack), count)
         except (*UNDECODABLE, IndexError):
             raise CollectError(
                 f"samples: what py-spy wrote cannot be read: update it: {PYSPY_CURE}"
@@ -156,13 +157,21 @@ def _stack(frames: Iterable[str]) -> tuple[str, ...]:
     distinguished.
     """
     stack: list[str] = []
-    for frame, group in groupby(filter(None, frames)):
+    for frame, group in groupby(frame for frame in frames if frame not in ("", OURS)):
         stack += (frame,) if frame == IMPORT_FRAME else group
     return tuple(stack) or ("[interpreter]",)
 
 
+def _is_ours(stack: Sequence[str]) -> bool:
+    """Whether a sample was taken in what is ours, or in what that imports."""
+    own = [frame for frame in stack if frame != IMPORT_FRAME]
+    return own[-1:] == [OURS]
+
+
 def _frame(frame: Frame, cwd: str) -> str:
     """A frame as profiles have it; empty for a process."""
+    if frame.file and Path(frame.file).parent == start_folder():
+        return OURS
     if not frame.file and PROCESS.fullmatch(frame.name):
         return ""
     return (

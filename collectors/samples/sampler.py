@@ -40,12 +40,13 @@ SAFE_NUMBER = re.compile(r"[0-9]{1,6}")
 @dataclass
 class Folded:
     """How often each stack was seen: tuples of frames, root first, each ``function (file)``;
-    ``lost`` samples were not written down.
+    ``lost`` samples were not written down, and ``maps`` are files in which runtimes name functions.
     """
 
     stacks: dict[tuple[str, ...], int] = field(default_factory=dict)
     lost: int = 0
     warnings: list[str] = field(default_factory=list)
+    maps: set[str] = field(default_factory=set)
 
     def add(self, stack: tuple[str, ...], count: int) -> None:
         """Count a stack, the middle of a very deep one left out; raises CollectError where there

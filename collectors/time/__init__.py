@@ -38,6 +38,11 @@ METRICS = {
     "steal": Metric("s", "none"),
     "pace": Metric("s", "none"),
 }
+# Of a job whose harness reports, the process around it is recorded and not judged: it takes as long
+# as the harness likes.
+AROUND = {"elapsed": Metric("s", "none")} | {
+    name: metric for name, metric in METRICS.items() if metric.better == "none"
+}
 LAUNCHER_ONLY = (
     "maxrss",
     "wake_delay",
@@ -108,14 +113,10 @@ class Time:
         return ()
 
     def available(self) -> str | None:
-        """It runs wherever Linux does."""
-        import sys
+        """It runs on Linux, macOS and other Unix systems."""
+        import os
 
-        return (
-            None
-            if sys.platform == "linux"
-            else "time reads Linux's /proc: measure on a Linux machine"
-        )
+        return None if os.name == "posix" else "time needs Unix: measure on Linux or macOS"
 
     def collect(self, run: Run) -> Observations:
         """Execute once, and again while the execution was delayed and ``repeat`` allows; raises
@@ -125,32 +126,27 @@ class Time:
         measured then.
         """
         from perfvcs import launcher
-        from perfvcs.collectors._shared.commandrun import executed
-        from perfvcs.launcher.execution import name_command
-        from perfvcs.launcher.samples import SAMPLES_VARIABLE, MalformedSamples, read_samples
+        from perfvcs.collectors._shared.harnessoutput import reporting
+        from perfvcs.launcher.execution import failure, name_command
 
         if run.functions and (rows := _functions(run)):
             return rows
-        rows = Observations(values={name: [] for name in self.metrics}, metrics=dict(self.metrics))
+        metrics = {name: METRICS[name] for name in self.metrics} if run.reads is None else AROUND
+        rows = Observations(values={name: [] for name in metrics}, metrics=dict(metrics))
         if reason := launcher.fallback_reason():
             rows.warnings.append(reason)
+        options = launcher.LaunchOptions(run.cpus, run.aslr, pace=True)
         for attempt in range(self.repeat + 1):
             path = run.scratch / f"samples-{attempt}.jsonl"
-            execution = executed(
-                run,
-                env={**run.env, SAMPLES_VARIABLE: str(path)},
-                options=launcher.LaunchOptions(run.cpus, run.aslr, pace=True),
-            )
-            try:
-                samples = read_samples(path, METRICS, run.uid)
-            except MalformedSamples as error:
-                raise CollectError(f"{name_command(run.argv)}: {error}") from None
+            execution, samples = reporting(run, options, path, METRICS)
             rows.warnings += [note for note in samples.notes if note not in rows.warnings]
             delayed = self._delayed(execution)
             mark = FINE
             if delayed:
                 mark = REPEATED if attempt < self.repeat else DELAYED
             _append(rows, run, execution, samples, mark)
+            if run.may_fail and (reason := failure(run.argv, execution, run.timeout)):
+                rows.warnings.append(reason)
             if execution.leftover:
                 rows.warnings.append(
                     f"{name_command(run.argv)} left {_count(execution.leftover)} running, which"
@@ -190,14 +186,16 @@ def _count(processes: int) -> str:
 
 
 def _values(execution: Execution) -> dict[str, float | None]:
-    """The execution under the names of METRICS."""
+    """The execution under the names of METRICS and AROUND."""
     renamed: dict[str, float | None] = {
+        "elapsed": execution.wall,
         "block_input": execution.blocks_in * BLOCK_BYTES,
         "block_output": execution.blocks_out * BLOCK_BYTES,
         "pace": execution.pace.mean if execution.pace else None,
     }
     return {
-        name: renamed[name] if name in renamed else getattr(execution, name) for name in METRICS
+        name: renamed[name] if name in renamed else getattr(execution, name)
+        for name in AROUND | METRICS
     }
 
 
@@ -218,10 +216,11 @@ def _append(
                 " attempt before: fix one"
             )
         observations.values.setdefault(name, [None] * before)
+    judged = METRICS.keys() - AROUND.keys() if run.reads is not None else set()
     for name, column in observations.values.items():
-        column.append(values.get(name))
+        column.append(None if name in judged else values.get(name))
         column.extend(samples.values.get(name) or [None] * added)
     observations.uid += [run.uid, *samples.uid]
     observations.size += [run.size, *samples.size]
     observations.iteration += [0, *samples.iteration]
-    observations.mark += [mark] * (1 + added)
+    observations.mark += [mark, *(mark or own for own in samples.mark or [FINE] * added)]

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Measure, check and draw the demo's repository: sh examples/demo/run.sh FOLDER
 # FOLDER holds what build.py made (sqlparse/); the pages go to FOLDER/pages. `perf` is taken from PATH.
+# EXECUTIONS=3 has each release executed three times instead of as perf.toml says.
 . "$(dirname "$0")/../common.sh"
 mkdir -p "$1/pages"
 cd "$1/sqlparse"
@@ -10,7 +11,7 @@ releases=$(git tag --sort=creatordate)
 last=$(echo "$releases" | tail -n 1)
 
 run perf init
-run perf collect $releases
+run perf collect ${EXECUTIONS:+--executions "$EXECUTIONS"} $releases
 run perf log "$last"
 
 baseline=

@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from perfvcs.check.change import Change, CounterCluster, Curve, NothingToCompare, Report, rank
+from perfvcs.check.change import (
+    ASSUMED,
+    Change,
+    CounterCluster,
+    Curve,
+    JudgedBy,
+    NothingToCompare,
+    Report,
+    rank,
+)
 from perfvcs.check.pastsessions import EarlierSessions, Unit, earlier_sessions
 from perfvcs.check.vocabulary import VERDICT_WORDS, Word
 from perfvcs.errors import UsageError
@@ -47,6 +56,7 @@ def compare(
     alpha: float | None = None,
     read: Callable[[Sequence[Header]], Sequence[Profile]] | None = None,
     overall: bool = False,
+    same_machine: bool = False,
 ) -> Report:
     """The verdict on every unit and metric of two sides, each a profile or all profiles of one
     revision.
@@ -58,14 +68,19 @@ def compare(
     ``history`` what earlier sessions show, see ``earlier_sessions``; ``alpha`` the p-value that a
     change needs (by default what ``confidence`` leaves; an interim analysis asks for less).
     ``read`` opens the profiles of headers for the methods that need the rows; ``overall`` adds what
-    each job did as a whole. Raises UsageError for an unknown method or a number out of range.
+    each job did as a whole; ``same_machine`` takes sides that were measured apart as measured in
+    one session. Raises UsageError for an unknown method or a number out of range.
     """
     from perfvcs.check.assignment import Assigned, assign
     from perfvcs.check.bounds import key, settle
+    from perfvcs.check.doubts import doubted, doubts
+    from perfvcs.check.executedwork import beside
+    from perfvcs.check.limits import limits
     from perfvcs.check.matching import match, renamings
     from perfvcs.check.method import NO_DELTA, WITHOUT_DELTA, prepared
     from perfvcs.check.overall import unreliable
     from perfvcs.check.rows import ProfileRows
+    from perfvcs.plugins.collector import DIVIDED
     from perfvcs.profile.rules import Rules
 
     _require(
@@ -84,13 +99,15 @@ def compare(
     rule = prepared(method, delta, confidence, alpha)
     given: dict[int, Profile] = {}
     sides = [_side(side, given) for side in (baseline, target)]
-    cases, changes = match(sides[0], sides[1], history or {}, ProfileRows(given, read))
+    rows = ProfileRows(given, read)
+    cases, changes = match(sides[0], sides[1], history or {}, rows, same_machine=same_machine)
     by_rule = method == "auto" and rules is not None and rules.rules
     judges = (
         assign(cases, rules or Rules(), delta, confidence, alpha)
         if by_rule
         else [Assigned(rule, cases, {}, {})]
     )
+    doubt = doubts(cases)
     unjudged: set[Change] = set()
     option = "" if delta is None else f"--delta {100 * delta:g}"
     methods: dict[str, set[str]] = {}  # by who asked for a delta
@@ -103,16 +120,29 @@ def compare(
             )
         settled = settle(judged, within, bounds)
         # what needed no judging, such as a size that is new, comes from every method that was asked
+        settled = doubted(settled, doubt.running)
         changes += [change for change in settled if change.method or change not in unjudged]
         unjudged.update(change for change in settled if not change.method)
         for change in settled:
             if change.method:
                 methods.setdefault(asked.get(key(change), option), set()).add(change.method)
+    drawn = _jobs(sides, "layouts", "drawn") | _jobs(sides, "heap", "shuffled")
+    by_unit = {
+        measured.header.job.key
+        for side in sides
+        for measured in side
+        if measured.header.job.engine.endswith(DIVIDED)
+    }
+    changes = beside(changes, drawn, _jobs(sides, "python"), by_unit)
     jobs: list[Overall] = []
     if overall:
         from perfvcs.check.overall import overalls
 
-        jobs = overalls(cases, changes)
+        jobs = [
+            whole
+            for whole in overalls([case for case in cases if case.series not in by_unit], changes)
+            if not doubt.running.keys() & {*whole.series}
+        ]
     revisions = [side[0].header.commit if side else "" for side in sides]
     foreign = {
         measured.header.job.key
@@ -129,6 +159,12 @@ def compare(
         failures=unreliable(*sides),
         renamed=renamings(*sides),
         overall=jobs,
+        remarks=doubt.remarks,
+        outputs=doubt.outputs,
+        wrong=doubt.wrong,
+        left=doubt.left,
+        limits=limits(sides[0], sides[1], rules, rows) if rules is not None else [],
+        judged_by=JudgedBy(remark=ASSUMED if same_machine else ""),
         unused=[
             f"{who} changes nothing: {NO_DELTA}"
             for who, used in methods.items()
@@ -152,6 +188,16 @@ def _measured(side: Measured | Profile, given: dict[int, Profile]) -> Measured:
     measured = Measured.of(side)
     given[id(measured)] = side
     return measured
+
+
+def _jobs(sides: Sequence[Sequence[Measured]], field: str, value: str = "") -> set[str]:
+    """The jobs, by label, whose environment has a field, with this value if one is given."""
+    return {
+        measured.header.job.label
+        for side in sides
+        for measured in side
+        if (found := measured.header.environment.fields.get(field)) and value in ("", found)
+    }
 
 
 def _require(holds: object, message: str) -> None:

@@ -7,8 +7,9 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from perfvcs.check.bounds import distance
+from perfvcs.check.doubts import first_said
 from perfvcs.check.judgedby import accepting, criteria
-from perfvcs.check.movement import CLOCKS, FURTHER, entries
+from perfvcs.check.movement import CLOCKS, FURTHER, cpu_leads, entries
 from perfvcs.check.text import NAME_WIDTH, SENTENCE_NAME, benchmark, measure
 from perfvcs.check.vocabulary import ONE_SIDED, SURE
 from perfvcs.profile.naming import is_whole
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from perfvcs.check.movement import MovedBenchmark
 
 MANY = 0.25  # of the units of a job
-MOST_OPEN = 5  # up to so many open comparisons, one is named
+MOST_OPEN = 5  # of more open comparisons, the one with the largest effect is named
 
 
 def headline(report: Report) -> str:
@@ -34,9 +35,10 @@ def headline(report: Report) -> str:
 def sentence(report: Report, moved: Sequence[MovedBenchmark] | None = None) -> str:
     """The sentence, without a full stop; ``moved`` are the report's ``entries``, if known.
 
-    What the change itself accepts comes first.
+    What the change itself accepts comes first, and what is wrong apart from speed.
     """
-    return "; ".join(filter(None, [accepting(report.judged_by), _finding(report, moved)]))
+    doubt = first_said(report)
+    return "; ".join(filter(None, [accepting(report.judged_by), doubt, _finding(report, moved)]))
 
 
 def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
@@ -58,15 +60,20 @@ def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
     undecided = [change for change in compared if not change.settled]
     first = min(undecided, key=lambda change: metric_rank(change.metric))
     why = ""
-    if len(undecided) <= MOST_OPEN and measure(first):
+    if len(undecided) > MOST_OPEN:
+        largest = max(undecided, key=lambda change: abs(change.effect or 0.0))
+        reason = f" ({largest.reason.partition(':')[0]})" if largest.reason else ""
+        why = f"; the largest is {named(largest)}: {numbers_of(largest)}{reason}"
+        why = why if largest.effect else ""
+    elif measure(first):
         why = f"; {named(first)}: {numbers_of(first)}"
     none = "no change is shown"
     if any(change.accepted for change in compared):
         none += " beyond what is accepted"
     if len(undecided) == len(compared):
-        return f"{none}: {_every(len(undecided))} open{why}"
+        return f"{none}: {_every(len(undecided))} undecided{why}"
     few = f"{len(undecided):,} of {len(compared):,} comparisons"
-    return f"{none}, and {few} {plural(len(undecided), 'is', 'are')} open{why}"
+    return f"{none}, and {few} {plural(len(undecided), 'is', 'are')} undecided{why}"
 
 
 def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
@@ -132,16 +139,17 @@ def _beside(entry: MovedBenchmark) -> str:
 
 def _whole(report: Report, first: Change) -> Overall | None:
     """What the job of a change did as a whole, if it has several units: under its metric if that
-    moved.
+    moved, and by CPU time where that says more.
     """
     jobs = [
         job
         for job in report.overall
         if first.series in job.series and job.units > 1 and job.effect is not None
     ]
+    leading = "cpu" if cpu_leads({job.metric: job for job in jobs}) else first.metric
     return min(
         jobs,
-        key=lambda job: (job.word not in SURE, job.metric != first.metric, metric_rank(job.metric)),
+        key=lambda job: (job.word not in SURE, job.metric != leading, metric_rank(job.metric)),
         default=None,
     )
 
@@ -203,8 +211,11 @@ def metric_of(moved: Change | Overall) -> str:
 
 
 def numbers_of(change: Change) -> str:
-    """The metric with its effect: ``wall time +7.3 % [+5.1, +9.6]``."""
-    return f"{metric_of(change)} {measure(change)}".rstrip()
+    """The metric with its effect, and the work beside it: ``wall time +7.3 % [+5.1, +9.6]; executes
+    3.2 % more instructions``.
+    """
+    numbers = f"{metric_of(change)} {measure(change)}".rstrip()
+    return "; ".join(filter(None, [numbers, change.work]))
 
 
 def effect_of(overall: Overall) -> str:

@@ -6,7 +6,9 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.bounds import ComparedKey, key
+from perfvcs.check.limits import verify_limit
 from perfvcs.check.method import load, prepared
+from perfvcs.check.percentiles import of_percentiles
 from perfvcs.profile.rules import Rule, Rules
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ def verify(rule: Rule) -> None:
     load(rule.method)
     rule.share()
     rule.bound()
+    verify_limit(rule)
 
 
 def assign(
@@ -55,11 +58,13 @@ def assign(
     for case in cases:
         job = case.header.job
         fit = (
-            rule.fits(job, case.uid, case.metric, counters=case.counters) for rule in rules.rules
+            rule.judges and rule.fits(job, case.uid, case.metric, counters=case.counters)
+            for rule in rules.rules
         )
         fitting = [number for number, fits in enumerate(fit) if fits] or [len(rules.rules)]
         for number in fitting if rules.take == "all" else fitting[:1]:
-            assigned[number].append(case)
+            statistic = "" if case.counters else every[number].statistic
+            assigned[number].append(of_percentiles(case, statistic) if statistic else case)
     # the same method with the same parameters judges one family, however many rules lead there
     families: dict[Method, Assigned] = {}
     for number, fitting_cases in sorted(assigned.items()):

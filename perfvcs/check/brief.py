@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.answer import effect_of, metric_of, numbers_of, sentence
+from perfvcs.check.answer import effect_of, metric_of, sentence
 from perfvcs.check.bounds import bounds, percent_of
 from perfvcs.check.judgedby import criteria
-from perfvcs.check.movement import CLOCKS, JobUnit, MovedBenchmark, cpu_leads, entries
+from perfvcs.check.movement import CLOCKS, COUNTS, JobUnit, MovedBenchmark, cpu_leads, entries
 from perfvcs.check.text import (
     NAME_WIDTH,
     SENTENCE_NAME,
@@ -32,7 +32,7 @@ from perfvcs.text.quantity import at_sizes, percent, step
 from perfvcs.text.words import counted, metric_rank, named, plural
 
 if TYPE_CHECKING:
-    from perfvcs.check.change import JobMetric, Overall, Report
+    from perfvcs.check.change import Change, JobMetric, Overall, Report
 
 
 MOST_LISTED = 5  # changes that are listed
@@ -40,6 +40,7 @@ JOBS = 6  # jobs that are listed
 ENOUGH_COMPARISONS = 20  # with fewer comparisons, a share of them says little
 STATED_APART = 1.5  # both are stated if the largest bound is this many times that of most
 WIDEST_BOUND = 1.0  # bound beyond which nothing is ruled out that is worth saying
+WIDE_BOUND = 0.25  # bound from which on it is a possibility rather than an assurance
 
 
 class BriefLine(msgspec.Struct, frozen=True):
@@ -179,24 +180,31 @@ def _job(name: str, first: Overall, others: Iterable[Overall], tally: Counter[st
         time = first.unit == "s"
         worse, better = ("slower", "faster") if time else ("worse", "better")
         moved = f"{tally['degradation']:,} {worse}, {tally['improvement']:,} {better}"
+        if tally["accepted"]:
+            moved += f", {tally['accepted']:,} accepted"
         name = f"{shorten(name, SENTENCE_NAME)} ({counted(first.units, 'unit')}: {moved})"
         if 0 < first.combined < first.units:
             details.append(
                 f"the effect is that of the {first.combined:,} units that were measured in the same"
                 " executions"
             )
+        elif first.effect is None and first.reason:
+            details.append(first.reason)
     elif first.word and not WORDS[first.word].moved and first.word != "same" and first.reason:
         details.append(shorten(first.reason, NAME_WIDTH))
     if levels := step(first.baseline, first.target, first.unit):
         numbers += f", {levels}{f' {at_sizes(first.at)}' if first.at else ''}"
-    if also := [
+    beside = [
         other for other in others if _has_moved(other) or (other.unit == "s" and other.units > 1)
-    ]:
-        details.insert(
-            0,
-            "also "
-            + ", ".join(f"{metric_of(other)} {effect_of(other)}".rstrip() for other in also),
-        )
+    ]
+    also, but = list[str](), list[str]()
+    for other in beside:
+        text = f"{metric_of(other)} {effect_of(other)}".rstrip()
+        if _has_moved(other) and _has_moved(first) and other.word != first.word:
+            but.append(f"{text} ({other.word})")
+        else:
+            also.append(text)
+    details[:0] = _beside(also, but)
     accepted = first.word == "degradation" and tally["accepted"] and not tally["degradation"]
     return BriefLine(
         "accepted" if accepted else first.word or "", shorten(name, NAME_WIDTH), numbers, details
@@ -208,20 +216,31 @@ def _line(
 ) -> BriefLine:
     first = entry.first
     levels = step(first.baseline, first.target, first.unit)
-    numbers = ", ".join(filter(None, [numbers_of(first), levels]))
-    also = [
-        f"{metric_of(change)}"
-        f" {percent(change.effect) if change.effect is not None else measure(change)}".rstrip()
-        for change in entry.others
-        if not (entry.remark and change.metric in CLOCKS)  # it has said so
-    ]
+    effect = f"{metric_of(first)} {measure(first)}".rstrip()
+    numbers = ", ".join(filter(None, [effect, levels]))
+    told = {*(CLOCKS if entry.remark else ()), *(COUNTS if first.work else ())}
+    others = [change for change in entry.others if change.metric not in told]
+    also = [_briefly(change) for change in others if change.word == first.word]
+    but = [f"{_briefly(change)} ({change.word})" for change in others if change.word != first.word]
     if entry.sizes:
         also.append(counted(entry.sizes, "other size"))
     details = [
         shorten(remark, NAME_WIDTH) for remark in (entry.remark, *remarks(first, several)) if remark
     ]
-    details += [*causes, *(["also " + ", ".join(also)] if also else [])]
+    details += [*causes, *_beside(also, but)]
     return BriefLine(first.word, benchmark(first), numbers, details, ids(report, entry.changes))
+
+
+def _beside(also: Sequence[str], but: Sequence[str]) -> list[str]:
+    """The other metrics in words: those that moved in the same way, and those that did not."""
+    texts = {"also": also, "but": but}
+    return [f"{word} {', '.join(metrics)}" for word, metrics in texts.items() if metrics]
+
+
+def _briefly(change: Change) -> str:
+    """A metric with its effect, without the interval."""
+    effect = measure(change) if change.effect is None else percent(change.effect)
+    return f"{metric_of(change)} {effect}".rstrip()
 
 
 def _bound(report: Report) -> str:
@@ -236,38 +255,32 @@ def _bound(report: Report) -> str:
     sorted_bounds = sorted(bounds(rest))
     if not sorted_bounds:
         return ""
-    others = "other " if any(WORDS[change.word].moved for change in report.changes) else ""
+    known, unknown = len(sorted_bounds), len(rest) - len(sorted_bounds)
+    other = "other " if any(WORDS[change.word].moved for change in report.changes) else ""
+    those = f"the {counted(known, f'{other}comparison')}" if known > 1 else f"the {other}comparison"
     most = sorted_bounds[-1]
-    usual = sorted_bounds[ceil(0.95 * len(sorted_bounds)) - 1]
-    middle = sorted_bounds[(len(sorted_bounds) - 1) // 2]
-    whole = len(sorted_bounds) == len(rest)
-    if (
-        whole
-        and most <= WIDEST_BOUND
-        and not (len(sorted_bounds) >= ENOUGH_COMPARISONS and most > STATED_APART * usual)
-    ):
-        return (
-            f"Nothing {'else ' if others else ''}moved by more than {percent_of(most)}"
-            f" ({counted(len(sorted_bounds), 'comparison')})."
-        )
-    statements = []
-    if usual <= WIDEST_BOUND and len(sorted_bounds) >= ENOUGH_COMPARISONS:
-        statements.append(f"19 of 20 moved by at most {percent_of(usual)}")
-    elif middle <= WIDEST_BOUND and len(sorted_bounds) > 1:
-        statements.append(f"half moved by at most {percent_of(middle)}")
+    usual = sorted_bounds[ceil(0.95 * known) - 1]
+    middle = sorted_bounds[(known - 1) // 2]
+    beside = f"; of {unknown:,} more there is no bound" if unknown else ""
+    spread = known >= ENOUGH_COMPARISONS and most > STATED_APART * usual
+    if not (unknown or spread) and most <= WIDEST_BOUND:
+        if most > WIDE_BOUND:
+            return f"{those.capitalize()} may have moved by up to {percent_of(most)}."
+        what = "Nothing else" if other else "Nothing"
+        if not most:
+            return f"{what} moved ({counted(known, 'comparison')})."
+        return f"{what} moved by more than {percent_of(most)} ({counted(known, 'comparison')})."
+    none = f", none by more than {percent_of(most)}" if most <= WIDEST_BOUND else ""
+    if usual <= WIDEST_BOUND and known >= ENOUGH_COMPARISONS:
+        return f"19 of 20 of {those} moved by at most {percent_of(usual)}{none}{beside}."
+    if middle <= WIDEST_BOUND and known > 1:
+        return f"Half of {those} moved by at most {percent_of(middle)}{none}{beside}."
+    if not most:
+        return f"{those.capitalize()} did not move{beside}."
     if most <= WIDEST_BOUND:
-        statements.append(
-            f"{'none' if len(sorted_bounds) > 1 else 'it'} moved by more than {percent_of(most)}"
-        )
-    if not statements:
-        rule = plural(len(sorted_bounds), "rules", "rule")
-        return (
-            f"The {counted(len(sorted_bounds), f'{others}comparison')} {rule} out nothing below"
-            f" {percent_of(WIDEST_BOUND)}."
-        )
-    rest_of = "" if whole else f" ({len(rest) - len(sorted_bounds):,} without a bound)"
-    comparisons = counted(len(sorted_bounds), f"{others}comparison")
-    return f"Of the {comparisons}{rest_of} {', and '.join(statements)}."
+        return f"{those.capitalize()} moved by at most {percent_of(most)}{beside}."
+    rule = plural(known, "rules", "rule")
+    return f"{those.capitalize()} {rule} out nothing below {percent_of(WIDEST_BOUND)}{beside}."
 
 
 def _apart(report: Report) -> list[str]:

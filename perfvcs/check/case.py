@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfvcs.check.rows import ProfileRows
-    from perfvcs.profile import Environment, Job, Metric
+    from perfvcs.profile import Metric
     from perfvcs.profile.summary import Header, Measured, Place, Summary
 
 # per session one value per execution, in the metric's unit, all finite, none empty
@@ -31,96 +31,6 @@ ONE_SIDE_HAS_SIZES = "only one side has many sizes, which only curves can compar
 OTHER_RULES = "the two sides have different sizes, which only curves can compare"
 UNSIZED = "one side has no sizes"
 NO_USABLE_VALUE = "no execution has a usable value on both sides"
-
-
-class Setting(Protocol):
-    """How something was measured: a profile's header, or a line of the index."""
-
-    @property
-    def job(self) -> Job:
-        """What was measured."""
-
-    @property
-    def environment(self) -> Environment:
-        """Where it was measured."""
-
-
-class Meaning(Protocol):
-    """What the numbers of a metric mean."""
-
-    @property
-    def unit(self) -> str:
-        """The unit."""
-
-    @property
-    def better(self) -> str:
-        """Which direction is better."""
-
-
-class Comparable(NamedTuple):
-    """What profiles must have in common to be compared: their series and environment, or their
-    session.
-    """
-
-    series: str
-    environment: tuple[tuple[str, str], ...]
-
-
-def comparable(header: Header) -> Comparable:
-    """What a profile has to share with another one."""
-    return Comparable(header.job.key, tuple(sorted(header.environment.fields.items())))
-
-
-def beside(header: Header) -> Comparable:
-    """What the profile of a product, which may bring its own interpreter and workload, has to share
-    with another one.
-    """
-    return Comparable(header.collected.session, ())
-
-
-def differences(old: Setting, new: Setting) -> str:
-    """In words, what keeps two profiles, or series, of one benchmark from being compared."""
-    reasons: list[str] = []
-    if old.job.cmd != new.job.cmd:
-        reasons.append(f"cmd '{old.job.cmd}' -> '{new.job.cmd}'")
-    if old.job.engine != new.job.engine:
-        reasons.append(f"engine {old.job.engine or '-'} -> {new.job.engine or '-'}")
-    for name in _differing(old.job.options, new.job.options):
-        reasons.append(
-            f"option {name} {old.job.options.get(name, '-')} -> {new.job.options.get(name, '-')}"
-        )
-    for name in _differing(old.job.source, new.job.source):
-        both = name in old.job.source and name in new.job.source
-        verb = "changed" if both else "is only on one side"
-        reasons.append(f"{name} {verb} (add it to overlay)")
-    before, after = old.environment.fields, new.environment.fields
-    reasons += [
-        f"{name} {before.get(name) or '-'} -> {after.get(name) or '-'}"
-        for name in _differing(before, after)
-    ]
-    return "; ".join(reasons)
-
-
-def _differing(before: Mapping[str, object], after: Mapping[str, object]) -> list[str]:
-    missing = object()
-    return [
-        name
-        for name in {**before, **after}
-        if before.get(name, missing) != after.get(name, missing)
-    ]
-
-
-def redefined(old: Meaning, new: Meaning) -> str:
-    """In words, how a metric was redefined; a series does not know its kind."""
-
-    def properties(meaning: Meaning) -> dict[str, str]:
-        return {name: getattr(meaning, name, "") for name in ("unit", "better", "kind")}
-
-    before, after = properties(old), properties(new)
-    return "; ".join(
-        f"{name} {before[name] or '-'} -> {after[name] or '-'}"
-        for name in _differing(before, after)
-    )
 
 
 class CaseExecution(msgspec.Struct, frozen=True, gc=False):
@@ -139,11 +49,14 @@ ExecutionsOfSessions = tuple[tuple[CaseExecution, ...], ...]  # per session
 class Chosen(msgspec.Struct, frozen=True):
     """The comparable profiles of one benchmark on both sides: when ``paired``, place by place of
     one session.
+
+    ``same_machine``: somebody says that sessions which are apart differ by nothing else.
     """
 
     baseline: list[Measured]
     target: list[Measured]
     paired: bool
+    same_machine: bool = False
 
     @property
     def sides(self) -> tuple[list[Measured], list[Measured]]:
@@ -173,6 +86,12 @@ class Case(msgspec.Struct, frozen=True, dict=True):
     def series(self) -> str:
         """The series key."""
         return self.header.job.key
+
+    def earlier(self, unit: Unit) -> EarlierSessions:
+        """What earlier sessions show of a unit."""
+        if self.chosen.same_machine:
+            return EarlierSessions(alike=True)
+        return self.history.get(unit, EarlierSessions())
 
     @property
     def environment(self) -> str:
@@ -247,7 +166,7 @@ class Case(msgspec.Struct, frozen=True, dict=True):
             sides = (_blocks if self.chosen.paired else _apart)(self.before[size], self.after[size])
             if sides[0] and sides[1]:
                 unit = Unit(self.series, self.environment, self.uid, size, self.metric)
-                pairs.append(Pair(self, size, *sides, self.history.get(unit, EarlierSessions())))
+                pairs.append(Pair(self, size, *sides, self.earlier(unit)))
             else:
                 decided.append(
                     decided_change(

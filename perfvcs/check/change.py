@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from sys import float_info
 from typing import Annotated, Literal, NamedTuple
 
@@ -10,12 +11,17 @@ import msgspec
 
 from perfvcs.check.vocabulary import ONE_SIDED, VERDICT_WORDS, WORDS, Word, said
 from perfvcs.errors import PerfError
+from perfvcs.profile.naming import labelled
 from perfvcs.profile.validity import MAX_INTEGER
+from perfvcs.text.characters import shorten
+from perfvcs.text.quantity import number, quantity, scale
+from perfvcs.text.words import metric_name
 
 # What a report may hold, which anybody may have written: checked where it is decoded.
 Text = Annotated[str, msgspec.Meta(max_length=1 << 20)]
 Finite = Annotated[float, msgspec.Meta(ge=-float_info.max, le=float_info.max)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+NAME = 60  # characters of a benchmark in a sentence
 Count = Annotated[int, msgspec.Meta(ge=0, le=MAX_INTEGER)]
 
 
@@ -70,16 +76,20 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     has no meaning (it is 0, or values are negative), and ``delta`` then refers to the larger side.
     ``bound``: by all that was measured, the effect is at most that large in either direction;
     ``within``: the bound up to which it was to count as the same, if one was set. ``coarse``: the
-    clock is too coarse for more executions to settle anything. Centres are geometric means of the
+    clock is too coarse for more executions to settle anything. ``layout``: it moved, but neither
+    the sources nor exact counts show other work, so that more executions do not settle it either.
+    Centres are geometric means of the
     executions' medians, in the metric's unit (arithmetic means where a value is 0 or below, medians
     for deterministic metrics and where outliers were pulled in). ``delta`` is the smallest effect
     that counts. ``gate``: a degradation whose whole interval lies beyond ``delta``. ``reason`` says
     in words what differs, or what keeps the verdict open. ``permutation_p`` is given if ``p`` is
     small enough for a change. ``builds``: how many builds a side, if builds count instead of
     executions. ``finding`` says in words what a method found beyond the effect ("+0.010 us per
-    element (linear), O(log n) -> O(n)"), ``curve`` and ``clusters`` the same in numbers.
-    ``accepted`` is the reason for which a known change is accepted. What does not apply is None;
-    every number is finite.
+    element (linear), O(log n) -> O(n)"), ``work`` what the job executes beside its time ("executes
+    3.2 % more instructions"), ``curve`` and ``clusters`` the same in numbers.
+    ``accepted`` is the reason for which a known change is accepted; ``renewable`` the id of an
+    acceptance of the same whose commit is not in this history any more. What does not apply is
+    None; every number is finite.
     """
 
     word: Word
@@ -111,12 +121,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     paired: bool = False
     gate: bool = False
     coarse: bool = False
+    layout: bool = False
     method: Text = "log-median"
     reason: Text = ""
     finding: Text = ""
+    work: Text = ""
     curve: Curve | None = None
     clusters: list[CounterCluster] | None = None
     accepted: Text | None = None
+    renewable: Text = ""
 
     @property
     def settled(self) -> bool:
@@ -182,13 +195,16 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
     more: Count = 0
 
 
+ASSUMED = "assumed: both sides were measured on one machine in one state"
+
+
 class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
     """Whose ``[[check]]`` tables judged, and what the target changes about how it is judged.
 
     ``rules`` is empty where there was no project to ask. ``differences`` names what differs from
     the baseline: perf.toml, perf-accepted.toml, the overlay, the benchmark's own files. ``accepts``
     are the degradations that the target itself accepts. ``remark`` says in a sentence why the
-    baseline's tables did not judge, where others did.
+    baseline's tables did not judge, where others did, or what was assumed.
     """
 
     rules: Literal["", "baseline", "target", "working tree"] = ""
@@ -202,6 +218,56 @@ class JudgedBy(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.differences or self.accepts or self.remark)
 
 
+class LimitVerdict(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit and the target's ``level`` with its interval ``low``..``high`` (None: it has none),
+    in the metric's unit without a prefix.
+
+    ``word``: ``degradation`` where the whole interval is beyond the limit, ``suspected`` where the
+    limit is inside of it, else ``same``. ``before`` is the word for the baseline; empty: unknown.
+    """
+
+    word: Word
+    before: Text = ""
+    job: Text
+    uid: Text
+    size: Finite | None = None
+    metric: Text
+    unit: Text
+    better: Text
+    statistic: Text = ""
+    limit: Finite
+    level: Finite
+    low: Finite | None = None
+    high: Finite | None = None
+    executions: Count = 0
+
+    @property
+    def said(self) -> str:
+        """``sort: wall time 231 ms [225, 237] is above its limit of 200 ms``; empty where it
+        holds.
+        """
+        if self.word == "same":
+            return ""
+        side = "below" if self.better == "higher" else "above"
+        verb = "is" if self.word == "degradation" else "may be"
+        name = shorten(labelled(self.job, self.uid, self.size), NAME)
+        metric = " of ".join(filter(None, [self.statistic, metric_name(self.metric)]))
+        scaled = scale(self.level, self.unit)
+        ends = [end for end in (self.low, self.high) if end is not None]
+        inner = ", ".join(number(end * scaled.factor) for end in ends)
+        interval = f" [{inner}]" if len(ends) == 2 and self.low != self.high else ""
+        too = ", as the baseline" if self.before == self.word else ""
+        return (
+            f"{name}: {metric} {quantity(self.level, self.unit)}{interval} {verb} {side} its limit"
+            f" of {quantity(self.limit, self.unit)}{too}"
+        )
+
+
+def exceeded(verdicts: Iterable[LimitVerdict]) -> list[LimitVerdict]:
+    """Those that fail a check."""
+    return [verdict for verdict in verdicts if verdict.word == "degradation"]
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """All changes between two revisions, those that matter first; ``foreign`` series were measured
     by other tools and imported.
@@ -210,7 +276,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     sentence each; ``overall`` what each job did as a whole. ``untouched`` names the benchmarks that
     were left out since the change cannot touch them: they inherit the verdicts of ``inherits``.
     ``unused`` says which delta was asked for, and has no effect. ``judged_by`` says by whose rules.
-    ``about`` are the arguments of commands that leave only what is here; empty: it is the whole.
+    ``remarks`` say what else differs between the sides, or makes a comparison doubtful, a sentence
+    each. ``outputs`` are the jobs whose output differs between the sides, ``wrong`` those of them
+    whose output had to stay the same, which fails the check. ``limits`` are verdicts on what a
+    metric may be, those that fail first. ``left`` says of jobs which processes
+    they left running. ``about`` are the arguments of
+    commands that leave only what is here; empty: it is the whole.
     """
 
     baseline: Text
@@ -224,13 +295,21 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     inherits: Text = ""
     overall: list[Overall] = []
     unused: list[Text] = []
+    remarks: list[Text] = []
+    outputs: list[Text] = []
+    wrong: list[Text] = []
+    left: list[Text] = []
+    limits: list[LimitVerdict] = []
     judged_by: JudgedBy = JudgedBy()
     about: Text = ""
 
     @property
     def notes(self) -> list[str]:
         """What else is to be said of it, a sentence each."""
-        return [*self.failures, *self.renamed, *self.unused]
+        beyond = self.limits[:1] and self.limits[0].word == "degradation"
+        limits = self.limits[1:] if beyond else self.limits  # the first one is in the sentence
+        said = [verdict.said for verdict in limits if verdict.said]
+        return [*said, *self.remarks, *self.failures, *self.renamed, *self.unused]
 
     def having(self, *words: Word) -> list[Change]:
         """The changes with one of these words."""

@@ -15,7 +15,8 @@ from msgspec import UNSET, UnsetType
 from perfvcs.check.acceptance import identity, is_committed
 from perfvcs.check.answer import headline
 from perfvcs.check.brief import brief, unit_counts
-from perfvcs.check.change import Change, JudgedBy, Overall, Report, Text
+from perfvcs.check.change import Change, JudgedBy, LimitVerdict, Overall, Report, Text
+from perfvcs.check.sensitivity import FalseAlarms, smallest
 from perfvcs.check.sizerows import SizeRow, size_rows
 from perfvcs.check.text import (
     NAME_WIDTH,
@@ -183,7 +184,16 @@ def _literal(word: str) -> str:
     return "".join(coded) + word[len(name) :]
 
 
-class OpenChange(Change, frozen=True, kw_only=True):
+class NamedChange(Change, frozen=True, kw_only=True):
+    """A change with the name of its benchmark, and the ``smallest`` effect that would have been
+    found with a chance of 80 %, as a share of the baseline; None where that is not known.
+    """
+
+    benchmark: Text
+    smallest: float | None = None
+
+
+class OpenChange(NamedChange, frozen=True, kw_only=True):
     """A change that `perf accept` takes by its ``id``."""
 
     id: Text
@@ -199,7 +209,8 @@ class CheckDocument(msgspec.Struct, frozen=True, kw_only=True):
     """What `perf check --json` prints of a pair: its ``Report``, and what follows from it.
 
     What stands only beside a single report: the ``causes`` by unit, the ``files`` that differ, what
-    to do ``next``, and why the ``pair`` was compared.
+    to do ``next``, why the ``pair`` was compared, and the ``false_alarms`` of stored audits; None
+    where there is none.
     """
 
     format: str = FORMAT
@@ -214,6 +225,11 @@ class CheckDocument(msgspec.Struct, frozen=True, kw_only=True):
     inherits: Text
     renamed: list[Text]
     unused: list[Text]
+    remarks: list[Text]
+    outputs: list[Text]
+    wrong: list[Text]
+    left: list[Text]
+    limits: list[LimitVerdict]
     counts: Mapping[str, int]
     comparisons: int
     settled: int
@@ -223,6 +239,7 @@ class CheckDocument(msgspec.Struct, frozen=True, kw_only=True):
     files: Sequence[str] | UnsetType = UNSET
     next: str | UnsetType = UNSET
     pair: str | UnsetType = UNSET
+    false_alarms: FalseAlarms | UnsetType | None = UNSET
 
 
 def document(report: Report, **beside: object) -> CheckDocument:
@@ -239,13 +256,19 @@ def document(report: Report, **beside: object) -> CheckDocument:
             filled(CountedOverall, job, counts=counts[job.job_metric]) for job in report.overall
         ],
         changes=[
-            filled(OpenChange, change, id=identity(report, change))
+            filled(OpenChange, change, id=identity(report, change), **_beside(change))
             if said(change).fails
-            else change
+            else filled(NamedChange, change, **_beside(change))
             for change in report.changes
         ],
         **beside,
     )
+
+
+def _beside(change: Change) -> dict[str, object]:
+    """What a document says of a change beside it."""
+    name = labelled(change.job, change.uid, change.size)
+    return {"benchmark": name, "smallest": smallest(change)}
 
 
 def encode(report: Report | Sequence[Report]) -> str:

@@ -9,20 +9,20 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from perfvcs.check.case import (
-    NO_USABLE_VALUE,
-    Case,
-    Chosen,
+from perfvcs.check.case import NO_USABLE_VALUE, Case, Chosen, Sizes, decided_change
+from perfvcs.check.change import Change
+from perfvcs.check.comparability import (
+    APART,
     Comparable,
-    Sizes,
     beside,
     comparable,
-    decided_change,
     differences,
+    installed_otherwise,
+    of_known_build,
     redefined,
 )
-from perfvcs.check.change import Change
 from perfvcs.check.vocabulary import Word
 from perfvcs.profile import is_derived
 from perfvcs.profile.summary import SAMPLER
@@ -113,8 +113,11 @@ def match(
     target: Sequence[Measured],
     history: Mapping[Unit, EarlierSessions],
     rows: ProfileRows,
+    *,
+    same_machine: bool = False,
 ) -> tuple[list[Case], list[Change]]:
-    """Cases to be judged, and the changes that need no judging.
+    """Cases to be judged, and the changes that need no judging; for ``same_machine`` see
+    ``Chosen``.
 
     A benchmark is the same on both sides when its job's name, collector, args, workload and params
     are. Sessions which took both sides in turns are used when there are any, all of them together;
@@ -132,6 +135,7 @@ def match(
         if isinstance(chosen, str):
             decided += _not_comparable(_newest(old), _newest(new), chosen)
             continue
+        chosen = replace(chosen, same_machine=same_machine and not chosen.paired)
         judged, rest = _cases(chosen, history, rows)
         cases += judged
         decided += rest
@@ -151,18 +155,38 @@ def choose(old: Sequence[Measured], new: Sequence[Measured]) -> Chosen | str:
     shared = [members for members in classes.values() if members[0] and members[1]]
     if not shared and products:
         return PRODUCT_ALONE
-    if not shared:
+    if not shared and not (shared := of_known_build(classes)):
         return differences(_newest(old).header, _newest(new).header)
     shared.sort(key=lambda members: _newest(members[1]).header.collected.started, reverse=True)
     turns = [turn for turn in map(_in_turns, shared) if turn.baseline]
     if turns:
         return _over_hosts(turns)
+    reason = ""
     for before, after in shared:
         same = {_measurement(measured.header) for measured in after}
         rest = [measured for measured in before if _measurement(measured.header) not in same]
-        if rest:
-            return Chosen(rest, list(after), paired=False)
-    return ITSELF
+        if alike := _installed_alike(rest, after):
+            return Chosen(*alike, paired=False)
+        if rest and not reason:
+            moved = installed_otherwise(_newest(rest).header, _newest(after).header)
+            reason = f"{moved} ({APART})"
+    return reason or ITSELF
+
+
+def _installed_alike(
+    before: Sequence[Measured], after: Sequence[Measured]
+) -> tuple[list[Measured], list[Measured]] | None:
+    """The profiles of both sides in whose environments the same was installed as in the newest one;
+    None where the baseline has none.
+
+    What is measured in turns may differ in that by what the revisions ask for.
+    """
+    newest = _newest(after).header
+    sides = [
+        [one for one in side if not installed_otherwise(one.header, newest)]
+        for side in (before, after)
+    ]
+    return (sides[0], sides[1]) if sides[0] else None
 
 
 def _grouped(side: Iterable[Measured]) -> dict[JobIdentity, list[Measured]]:

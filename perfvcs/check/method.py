@@ -7,6 +7,7 @@ dataclass derived from ``Method`` or ``PairMethod``, called like its file in cap
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cache
@@ -34,6 +35,8 @@ TOO_FEW_EXECUTIONS = "only {} {}s a side: at least 5, better 10"
 FROM_DIFFERENT_SESSIONS = (
     "the two sides come from different sessions, and how much sessions differ is not known yet"
 )
+# standard errors of a difference that chance exceeds in 1 of 20 cases
+TWENTIETH = 1.96
 ONE_ORDER = (
     "the same side was measured first in every pair, or in all but one, so the order may be the"
     " cause"
@@ -74,6 +77,17 @@ BY_METRIC = {
 }
 
 
+def chance_needs(theta: float) -> str:
+    """What would have to be true of the machine for a difference of log-means between two sessions
+    to be chance, at 1 of 20 cases.
+    """
+    deviation = math.expm1(abs(theta) / (TWENTIETH * math.sqrt(2)))
+    return (
+        f"chance explains it only if sessions of one commit differ by"
+        f" {100 * deviation:.2g} % (standard deviation) or more"
+    )
+
+
 def usual(case: Case) -> Delta:
     """What counts of a sampled metric."""
     return of_metric(case.metric, calls=case.calls)
@@ -87,13 +101,17 @@ def of_metric(metric: str, *, calls: bool = False) -> Delta:
 @dataclass(frozen=True)
 class CheckRequest:
     """What the caller asks of a comparison: the method, the smallest relative effect that counts,
-    and the bound that settles what delta leaves open; None leaves the word to the rules. Raises
-    UsageError for a method that is not there, before anything is measured for it.
+    and the bound that settles what delta leaves open; None leaves the word to the rules.
+
+    ``same_machine``: sides that were measured apart are taken to differ by nothing else, as files
+    of one CI job may. Raises UsageError for a method that is not there, before anything is measured
+    for it.
     """
 
     method: str = "auto"
     delta: float | None = None
     within: float | None = None
+    same_machine: bool = False
 
     def __post_init__(self) -> None:
         if self.method != "auto":

@@ -10,20 +10,23 @@ import msgspec
 
 from perfvcs.check.bounds import GONE, NEW, distance, length
 from perfvcs.check.change import Change
-from perfvcs.check.text import measure
+from perfvcs.check.statement import AGREED
+from perfvcs.check.text import benchmark, measure
 from perfvcs.check.vocabulary import SURE, said
 from perfvcs.profile.naming import is_whole
-from perfvcs.text.words import metric_rank
+from perfvcs.text.words import metric_name, metric_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from perfvcs.check.change import Overall, Report
 
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
 CLOCKS = ("wall", "cpu")
+COUNTS = ("instructions", "bytecodes")  # metrics that count all that a program executes
 FURTHER = 2.0  # times as far, from which one change says more than another
 APART = 0.01  # of the baseline, between two intervals that disagree
+NAMED = "name another to follow it: {} NAME"  # the command comes last
 LONGER = 4.0  # times as long, from which an interval says much less
 JobUnit = tuple[str, str]  # job's label, uid
 
@@ -85,8 +88,8 @@ class MovedBenchmark(msgspec.Struct, frozen=True):
 
 
 def entries(report: Report) -> list[MovedBenchmark]:
-    """The benchmarks that moved and are not accepted: those that fail the check first, then the
-    more important before the less.
+    """The benchmarks that moved and are not accepted: those that fail the check first, what is
+    certain before what is not, then the more important before the less.
 
     A unit that moved more than twice as much as the process around it comes before that.
     """
@@ -101,15 +104,79 @@ def entries(report: Report) -> list[MovedBenchmark]:
     benchmarks = [_entry(changes, time, clocks) for changes in moved.values()]
     wholes = {entry.first.job: entry for entry in benchmarks if is_whole(*entry.unit)}
 
-    def rank(entry: MovedBenchmark) -> tuple[bool, float, bool, float]:
+    def rank(entry: MovedBenchmark) -> tuple[bool, bool, float, bool, float]:
         whole = wholes.get(entry.first.job, entry)
         around = 0.0
         if whole.first.word == entry.first.word and _beyond(entry.first, whole.first):
             around = whole.importance
         most = max(entry.importance, around)
-        return not entry.fails, -most, entry is whole, -entry.importance
+        is_open = not _is_certain(entry.first)
+        return not entry.fails, is_open, -most, entry is whole, -entry.importance
 
     return sorted(benchmarks, key=rank)
+
+
+def _is_certain(change: Change) -> bool:
+    """Whether the program changed for sure; an interval that holds no change, such as that of a
+    coarse clock, leaves it open.
+    """
+    if change.word not in SURE:
+        return False
+    if change.low is None or change.high is None:
+        return True
+    return change.low > AGREED or change.high < -AGREED
+
+
+class Followed(NamedTuple):
+    """The change that a command follows where nobody names one, and how many ``benchmarks`` changed
+    that it could have followed.
+    """
+
+    change: Change
+    benchmarks: int
+
+    @property
+    def choice(self) -> str:
+        """What is followed, and why; empty where there was no choice."""
+        if self.benchmarks < 2:
+            return ""
+        name = f"{benchmark(self.change)}, {metric_name(self.change.metric)}"
+        return f"follows {name}, the most important of {self.benchmarks:,} benchmarks that changed"
+
+
+def followed(report: Report, fits: Callable[[Change], bool]) -> Followed | None:
+    """The change that `perf bisect` and `perf blame` follow, of those that are sure and fit; None
+    where there is none.
+
+    1. It is of the benchmark that stands first among the ``entries``: that of the first sentence of
+       `perf check`. What is accepted comes after everything else.
+    2. CPU time stands in for wall time where both moved, since wall time includes waiting for other
+       programs, unless the CPU's clock is too coarse to show the change.
+    """
+    units = {
+        SizedUnit.of(change) for change in report.changes if change.word in SURE and fits(change)
+    }
+    opened = [msgspec.structs.replace(change, accepted=None) for change in report.changes]
+    for changes in (report.changes, opened):
+        for entry in entries(msgspec.structs.replace(report, changes=changes)):
+            chosen = [change for change in entry.changes if change.word in SURE and fits(change)]
+            if chosen:
+                return Followed(_followed_clock(chosen), len(units))
+    return None
+
+
+def _followed_clock(changes: Sequence[Change]) -> Change:
+    """The first change, or the CPU time beside it."""
+    first = changes[0]
+    if first.metric != "wall":
+        return first
+    alike = ("cpu", first.size, first.word)
+    beside = (
+        change
+        for change in changes
+        if (change.metric, change.size, change.word) == alike and _is_certain(change)
+    )
+    return next(beside, first)
 
 
 def _entry(
@@ -123,7 +190,8 @@ def _entry(
     2. Wall time, CPU time and peak memory come in this order, but CPU time first where both clocks
        moved and disagree.
     3. Of several sizes the more important comes before the less.
-    4. Another metric comes first if it moved more than twice as much as all clocks.
+    4. Another metric comes first if it moved more than twice as much as all clocks; counts of work
+       stand beside these.
     """
 
     def rank(change: Change) -> tuple[bool, int, float]:
@@ -141,6 +209,7 @@ def _entry(
             for change in ranked
             if change.metric not in CLOCKS
             and said(change).fails == fails
+            and not (timed.work and change.metric in COUNTS)
             and _beyond(change, timed)
         ]
         if others:

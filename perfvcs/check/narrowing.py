@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from perfvcs.check.doubts import LEFT
 from perfvcs.profile.naming import Benchmark
 
 if TYPE_CHECKING:
@@ -45,6 +46,16 @@ def narrowed(report: Report, benchmarks: BenchmarkFilter) -> Report:
         ],
         overall=[overall for overall in report.overall if is_meant(overall)],
         untouched=[name for name in report.untouched if _is_of(name, benchmarks)],
+        outputs=[name for name in report.outputs if _is_of(name, benchmarks)],
+        wrong=[name for name in report.wrong if _is_of(name, benchmarks)],
+        limits=[
+            verdict
+            for verdict in report.limits
+            if _is_of(verdict.job, benchmarks)
+            and benchmarks.uid in ("", verdict.uid)
+            and benchmarks.metric in ("", verdict.metric)
+        ],
+        left=[text for text in report.left if _is_of(text.partition(LEFT)[0], benchmarks)],
         about=benchmarks.arguments,
     )
 

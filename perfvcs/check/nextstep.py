@@ -1,13 +1,13 @@
-"""What to do next about what is open: how many pairs settle it, or what else does."""
+"""What to do next about what is open: how many pairs settle it, how surely, or what else does."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Sequence
-from math import ceil, sqrt
+from math import ceil, hypot, sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from perfvcs.check.bounds import percent_of
 from perfvcs.check.text import revision
 from perfvcs.check.vocabulary import ONE_SIDED
 from perfvcs.statistics.multiplicity import PAIRS
@@ -17,15 +17,12 @@ if TYPE_CHECKING:
     from perfvcs.check.change import Change, Report
 
 IMPORT_ADVICE = (
-    "To settle what was imported: measure both in turns, store with `perf import --in-turns`, or"
-    " import ten earlier commits, too"
+    "To settle what was imported: measure in turns (`perf import --in-turns`), import ten earlier"
+    " commits, or, for files of one CI job, --assume-same-machine"
 )
-# times the pairs with which half an interval would be as long as it may be: the next effect will
-# differ from this one, in four of five cases by less than 1.3 standard errors
-SPARE = 2.2
 MOST_PAIRS = 3000  # more are not proposed
 FEWEST_PAIRS = 10  # below which an interval says too little of how many are needed
-LARGEST_WITHIN = 0.5  # bound up to which it is worth to count as the same
+EVEN, LIKELY = 0.5, 0.8  # chances that so many pairs settle all
 INPUTS_VARY = 0.1  # deviation of one pair, as a share, from which an input of its own is likely
 DELTA = 0.01  # where a change has none
 QUANTILE = 2.8  # standard errors of half an interval of 99 %
@@ -38,8 +35,8 @@ def settling(
     scheduler: str = "",
     products: Sequence[str] = (),
     seeded: Container[str] = (),
-) -> str:
-    """The next step, a sentence; empty where nothing is open.
+) -> list[str]:
+    """The next steps, a line each; none where nothing is open.
 
     ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is
     one; ``noise`` says of a job's label what disturbed its measurement, with the cure. ``products``
@@ -51,37 +48,46 @@ def settling(
     ]
     ours = [change for change in undecided if change.series not in report.foreign]
     if not ours:
-        return IMPORT_ADVICE if undecided else ""
+        return [IMPORT_ADVICE] if undecided else []
+    ours = [change for change in ours if not change.layout]
+    if not ours:
+        return []
     if products:
         against = " ".join(f"--against {name}=..." for name in products)
         command = f"perf collect {against}" if len(products) > 1 else f"perf check {against}"
-        return f"To settle it: {command}{on_hosts(scheduler)}"
-    named, hosts = _named(report), on_hosts(scheduler)
+        return [f"To settle it: {command}{on_hosts(scheduler)}"]
+    measuring, hosts = f"perf check --measure{_named(report)}", on_hosts(scheduler)
     pairs = pairs or _pairs(ours)
     if not pairs:
-        return f"To settle it: perf check --measure{named}"
-    fine = [change for change in ours if not change.coarse]
-    wanted = _wanted(fine, pairs) if pairs >= FEWEST_PAIRS else PAIRS
-    sentences = [f"Open after {counted(pairs, 'pair')}"]
-    if not fine:
-        sentences[0] += "; more cannot settle it: the clock is too coarse"
-    elif wanted is None:
-        sentences[0] += f"; not even {MOST_PAIRS:,} would settle it"
-    elif wanted <= PAIRS:
-        sentences[0] += f": perf check --measure{named}{hosts}"
-    else:
-        sentences[0] += (
-            f"; {wanted:,} should settle it: perf check --measure{named} -n {wanted}{hosts}"
-        )
-    if bound := _within(ours):
-        sentences.append(f"as it is: perf check{named} --within {bound}")
+        return [f"To settle it: {measuring}"]
+    steps = [_more(ours, pairs, measuring, hosts)]
     job, _ = Counter(change.job for change in ours).most_common(1)[0]
     fact, _, cure = noise(job).partition(": ")
     if cure or fact:
-        sentences.append(f"first {cure or fact}")
+        steps.append(f"Before that: {cure or fact}")
     elif job not in seeded and _deviation(ours, pairs) > INPUTS_VARY:
-        sentences.append("if its input varies, give it {seed}")
-    return "; ".join([*sentences, "perf plan says more"])
+        steps.append("If its input varies, give it {seed}.")
+    return [*steps, "What else could settle it: perf plan"]
+
+
+def _more(undecided: Sequence[Change], pairs: int, measuring: str, hosts: str) -> str:
+    """How many more pairs may settle all of it, and the command that measures them."""
+    fine = [change for change in undecided if not change.coarse]
+    after = f"Open after {counted(pairs, 'pair')}"
+    if not fine:
+        return f"{after}; more cannot settle it: the clock is too coarse"
+    if pairs < FEWEST_PAIRS or not any(map(_half, fine)):
+        return f"{after}; measure more: {measuring}{hosts}"
+    even, likely = (_wanted(fine, pairs, chance) for chance in (EVEN, LIKELY))
+    if even is None:
+        return f"{after}; {MOST_PAIRS:,} would hardly settle it"
+    if likely is None:
+        chance = f"{even:,} settle it with even odds, and even {MOST_PAIRS:,} may not"
+        return f"{after}; {chance}: {measuring} -n {even}{hosts}"
+    if likely <= PAIRS:
+        return f"{after}; measure more: {measuring}{hosts}"
+    chance = f"{even:,} settle it with even odds, {likely:,} in four of five cases"
+    return f"{after}; {chance}: {measuring} -n {likely}{hosts}"
 
 
 def on_hosts(scheduler: str) -> str:
@@ -106,21 +112,51 @@ def _pairs(undecided: Sequence[Change]) -> int:
     return min(min(change.executions) for change in undecided)
 
 
-def _wanted(undecided: Sequence[Change], pairs: int) -> int | None:
-    """How many pairs narrow every interval until it excludes no change, or all that is not within
-    delta; None where that is too many.
+def _wanted(undecided: Sequence[Change], pairs: int, chance: float) -> int | None:
+    """How many pairs settle all of it with such a ``chance``; None if more than can be proposed."""
+    if not _settles(undecided, MOST_PAIRS / pairs, chance):
+        return None
+    low, high = pairs, MOST_PAIRS
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _settles(undecided, middle / pairs, chance):
+            high = middle
+        else:
+            low = middle
+    return _rounded(high)
 
-    Half an interval shrinks with the root of the pairs. It has to be shorter than the effect, or
-    than what is left of delta beside it.
+
+def _settles(undecided: Sequence[Change], times: float, least: float) -> bool:
+    """Whether ``times`` as many pairs settle all of it with a chance of ``least``.
+
+    1. Half an interval shrinks with the root of the pairs.
+    2. A change is settled where its interval excludes no change and the effect is not below delta,
+       or where all of it lies within delta.
+    3. As far as chance alone explains the effect (its p), nothing changed, and the next effect
+       varies about 0; else it varies about this one, by the errors of both.
     """
-    most = 4.0 * pairs if not any(map(_half, undecided)) else 0.0
+    chance = 1.0
     for change in undecided:
-        half = _half(change)
-        if half:
-            delta, effect = change.delta or DELTA, abs(change.effect or 0.0)
-            room = max(effect if effect >= delta else 0.0, delta - effect)
-            most = max(most, SPARE * pairs * (half / room) ** 2 if room else MOST_PAIRS + 1.0)
-    return None if most > MOST_PAIRS else _rounded(max(most, pairs + 1))
+        if chance < least:  # each can only make it smaller
+            return False
+        half, effect, delta = _half(change), abs(change.effect or 0.0), change.delta or DELTA
+        if not half:
+            continue
+        after = half / sqrt(times)
+        by_chance = 2 * NormalDist(0, half / QUANTILE).cdf(-effect)
+        unchanged = NormalDist(0, after / QUANTILE)
+        changed = NormalDist(effect, hypot(half, after) / QUANTILE)
+        chance *= by_chance * _decided(unchanged, after, delta) + (1 - by_chance) * _decided(
+            changed, after, delta
+        )
+    return chance >= least
+
+
+def _decided(effect: NormalDist, half: float, delta: float) -> float:
+    """The chance that an effect with such an interval is a change, or is within delta."""
+    moved, same = max(delta, half), max(0.0, delta - half)
+    rise, fall = 1 - effect.cdf(moved), effect.cdf(-moved)
+    return rise + fall + effect.cdf(same) - effect.cdf(-same)
 
 
 def _half(change: Change) -> float:
@@ -134,14 +170,6 @@ def _rounded(count: float) -> int:
     """A number of pairs with two digits, rounded up."""
     step: int = 10 ** max(0, len(str(ceil(count))) - 2)
     return ceil(count / step) * step
-
-
-def _within(undecided: Sequence[Change]) -> str:
-    """The percent that would settle all of it as it is; empty where there is no such bound."""
-    known = [change.bound for change in undecided if change.bound is not None]
-    if len(known) < len(undecided) or max(known) > LARGEST_WITHIN:
-        return ""
-    return percent_of(max(known)).removesuffix(" %")
 
 
 def _deviation(undecided: Sequence[Change], pairs: int) -> float:

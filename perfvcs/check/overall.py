@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from perfvcs.profile.summary import Measured, Place
 
 
+IN_COMMON = "no sum: its units have parts in common"
 WORTH = 2.0  # standard deviations from which more failures are worth a word
 # Session, which of its profiles, execution: what units measured together have in common.
 ExecutionMoment = tuple[str, int, "Place"]
@@ -73,8 +74,8 @@ def overalls(cases: Iterable[Case], changes: Sequence[Change]) -> list[Overall]:
 
     That of a job of one unit is the unit's own, and that of a job that was measured as a whole,
     too, the whole's. Left out of it are units that were not measured in the same executions as
-    most, and those with a value of 0 or below; where fewer than two are left it has no effect, and
-    says only how many units there are.
+    most, and those with a value of 0 or below; where fewer than two are left, or units have parts
+    in common, it has no effect, and says only how many units there are.
     """
     groups: dict[JobMetric, list[Case]] = defaultdict(list)
     for case in cases:
@@ -108,6 +109,8 @@ def _overall(
     whole = [change for change in members if is_whole(change.job, change.uid)]
     if len(judged := whole or members) == 1:
         return _of(overall, judged[0], units)
+    if _overlap(cases[0]):
+        return replace(overall, reason=IN_COMMON)
     parts = {change.uid for change in judged}
     pairs = [
         pair
@@ -125,6 +128,17 @@ def _overall(
         rule.judge([_joined(alike)])[0],
         units if whole and len(alike) == len(pairs) else len(alike),
     )
+
+
+def _overlap(case: Case) -> bool:
+    """Whether the units of a foreign tool have parts in common, so that a sum counts some twice."""
+    if not case.header.collected.is_foreign:
+        return False
+    from perfvcs.plugins import find, names
+
+    format_name = case.header.job.collector
+    known = format_name.replace("-", "_") in names("formats")
+    return known and getattr(find("formats", format_name), "overlapping", False)
 
 
 def _of(overall: Overall, change: Change, combined: int) -> Overall:
@@ -215,6 +229,8 @@ def _with_values(sessions: ExecutionsOfSessions, values: Iterable[float]) -> Exe
 
 def _together(pairs: Sequence[Pair], shares: Sequence[float]) -> EarlierSessions:
     """The history of the units together; none where they were not measured in the same sessions."""
+    if pairs[0].past.alike:
+        return pairs[0].past
     commits = pairs[0].past.commits
     audits = len(pairs[0].past.audits)
     if any(pair.past.commits != commits or len(pair.past.audits) != audits for pair in pairs):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from perfvcs.profile import Metric
     from perfvcs.profile.summary import Header, Measured, Summary
+    from perfvcs.statistics.sessions import Spread
 
 Centres = dict["Unit", float]
 
@@ -35,12 +36,23 @@ class EarlierSessions(msgspec.Struct, frozen=True):
     """One unit's history: per session, in order, the log-mean of the executions' medians and the
     commit;
 
-    And the A/A effects seen.
+    And the A/A effects seen. ``alike``: somebody says that sessions do not differ.
     """
 
     means: tuple[float, ...] = ()
     commits: tuple[str, ...] = ()
     audits: tuple[float, ...] = ()
+    alike: bool = False
+
+    def spread(self, within: float) -> Spread | None:
+        """The between-session variance that it shows, where a session's mean has the variance
+        ``within``; None where it is too short.
+        """
+        from perfvcs.statistics import sessions
+
+        if self.alike:
+            return sessions.Spread(0.0, 1.0)
+        return sessions.between(self.means, self.commits, within)
 
 
 def earlier_sessions(

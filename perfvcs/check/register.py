@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
@@ -17,10 +17,12 @@ import msgspec
 
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.errors import UsageError, nearest
+from perfvcs.profile.rules import LoweredLimit
 from perfvcs.system import disk
 from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import hidden
 
+LIMITS = "limit"  # the table of lowered limits, which is no id
 SHORTEST_ID = 4  # digits that may stand for an id
 REGISTER_FILE = "perf-accepted.toml"
 LARGEST_REGISTER = 2_000_000  # bytes; thousands of acceptances
@@ -80,6 +82,40 @@ def parse(text: str, name: str = REGISTER_FILE) -> list[Acceptance]:
     """The acceptances in a text, in its order; raises BadRegister with the place of the first thing
     wrong.
     """
+    tables = _tables(text, name)
+    _limits(tables, name)  # a damaged one is said at once, too
+    return [_acceptance(key, value, name) for key, value in tables.items() if key != LIMITS]
+
+
+def lowered(text: str, name: str = REGISTER_FILE) -> list[LoweredLimit]:
+    """The limits in a text that a ratchet has lowered, in its order; raises BadRegister."""
+    return _limits(_tables(text, name), name)
+
+
+def _limits(tables: Mapping[str, Any], name: str) -> list[LoweredLimit]:
+    own = tables.get(LIMITS, {})
+    if not isinstance(own, dict):
+        raise BadRegister(f"{name}: {LIMITS} is not a table of limits: remove that line")
+    return [_limit(key, value, name) for key, value in own.items()]
+
+
+def _limit(key: str, value: Any, name: str) -> LoweredLimit:
+    from perfvcs.check.limits import amount
+
+    where = f"{name}: {LIMITS}.{key}"
+    if not isinstance(value, dict) or "id" in value:
+        raise BadRegister(f"{where} is not a limit: write `{LIMITS}.ID.limit = ...`")
+    try:
+        limit = msgspec.convert(value | {"id": key}, LoweredLimit)
+        amount(limit.limit)
+    except msgspec.ValidationError as error:
+        raise BadRegister(f"{where}: {_explain(str(error), LoweredLimit)}") from None
+    except UsageError as error:
+        raise BadRegister(f"{where}: {error}") from None
+    return limit
+
+
+def _tables(text: str, name: str) -> dict[str, Any]:
     if mark := _CONFLICT.search(text):
         line = text.count("\n", 0, mark.start()) + 1
         raise BadRegister(
@@ -95,7 +131,7 @@ def parse(text: str, name: str = REGISTER_FILE) -> list[Acceptance]:
         )
         return BadRegister(f"{name} is not TOML: {why}{cure}")
 
-    return [_acceptance(key, value, name) for key, value in toml(text, refuse).items()]
+    return toml(text, refuse)
 
 
 class _Shortened(NamedTuple):
@@ -140,6 +176,23 @@ def add(path: Path, acceptances: Iterable[Acceptance]) -> None:
     )
 
 
+def lower(path: Path, limits: Sequence[LoweredLimit]) -> None:
+    """Write limits to the file in place of those of the same benchmarks; raises BadRegister."""
+    text = read(path)
+    before, ids = lowered(text, path.name), {limit.id for limit in limits}
+    starts = tuple(f"{LIMITS}.{_key(name)}." for name in ids)
+    left = "".join(line for line in _LINE.findall(text) if not line.startswith(starts))
+    left = left.rstrip("\r\n") + "\n" if left.strip() else TOP
+    whole = "\n".join([left, *map(limit_table, limits)])
+    expected = [*(limit for limit in before if limit.id not in ids), *limits]
+    if parse(whole, path.name) != parse(text, path.name) or lowered(whole) != expected:
+        raise BadRegister(
+            f"{path.name} was edited so that no limit can be written: put the tables of its ids in"
+            " order by hand"
+        )
+    _replace(path, whole)
+
+
 def remove(path: Path, ids: Sequence[str]) -> list[Acceptance]:
     """Remove the acceptances with these ids, or whose ids begin so, and return them; everything
     else in the file stays unchanged.
@@ -169,11 +222,16 @@ def table(acceptance: Acceptance) -> str:
     return "".join(f"{_key(acceptance.id)}.{line}\n" for line in _lines(acceptance))
 
 
+def limit_table(limit: LoweredLimit) -> str:
+    """One limit as TOML, in the same form."""
+    return "".join(f"{LIMITS}.{_key(limit.id)}.{line}\n" for line in _lines(limit))
+
+
 def _headed(acceptance: Acceptance) -> str:
     return "".join([f"[{_key(acceptance.id)}]\n", *(f"{line}\n" for line in _lines(acceptance))])
 
 
-def _lines(acceptance: Acceptance) -> list[str]:
+def _lines(acceptance: Acceptance | LoweredLimit) -> list[str]:
     fields = [
         (field, getattr(acceptance, field.name))
         for field in msgspec.structs.fields(acceptance)
@@ -288,12 +346,12 @@ def _problem(acceptance: Acceptance) -> str:
     return "" if acceptance.reason.strip() else "reason: say why it is accepted"
 
 
-def _explain(message: str) -> str:
+def _explain(message: str, kind: type[Acceptance | LoweredLimit] = Acceptance) -> str:
     """msgspec's message as a TOML writer would say it, with the nearest right key."""
     text, _, place = message.partition(" - at ")
     where = f"{place.strip('`').removeprefix('$.')}: " if place else ""
     if unknown := re.search(r"unknown field `(.*)`", text):
-        keys = [name for name in Acceptance.__struct_fields__ if name != "id"]
+        keys = [name for name in kind.__struct_fields__ if name != "id"]
         return f"there is no key `{unknown[1]}`{nearest(unknown[1], keys)}"
     if missing := re.search(r"missing required field `(.*)`", text):
         return f"`{missing[1]}` is missing"

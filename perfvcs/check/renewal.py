@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perfvcs.check.acceptance import DEFAULT_DELTA, Acceptable, Acceptance, Kind, Way
+from perfvcs.check.change import Change
 from perfvcs.check.vocabulary import said
+from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
-    from perfvcs.check.change import Change
+    from perfvcs.check.change import Report
 
 SHIFT_TOLERANCE = 0.1  # of an accepted shift, which has no interval
 
@@ -39,24 +41,31 @@ def renewable(
 def offered(
     changes: Sequence[Kind], acceptances: Sequence[Acceptance], way: Way, today: date
 ) -> list[Kind]:
-    """The changes, those that can be accepted again with how."""
-    told = []
+    """The changes, those that can be accepted again with the acceptance that was left behind."""
+    offers = []
     for change in changes:
-        left = None
-        if said(change).fails:
-            left = renewable(change, acceptances, way, today)
-        reason = change.reason
-        if left is not None:
-            reason = "; ".join(filter(None, [reason, _offer(left)]))
-        told.append(change if left is None else replace(change, reason=reason))  # type: ignore[type-var]
-    return told
+        left = renewable(change, acceptances, way, today) if said(change).fails else None
+        if left is None:
+            offers.append(change)
+            continue
+        before = f"accepted as {left.id} for a commit that is not in this history ({left.reason})"
+        update = {"reason": "; ".join(filter(None, [change.reason, before]))}
+        if isinstance(change, Change):
+            update["renewable"] = left.id
+        offers.append(replace(change, **update))  # type: ignore[type-var]
+    return offers
 
 
-def _offer(acceptance: Acceptance) -> str:
-    return (
-        f"accepted as {acceptance.id} for a commit that is not in this history"
-        f" ({acceptance.reason}): perf accept --renew"
-    )
+def offer(report: Report) -> str:
+    """How all that can be renewed is accepted again, with the command at the end; empty where
+    nothing can.
+    """
+    count = sum(bool(change.renewable) for change in report.changes)
+    if not count:
+        return ""
+    were = plural(count, "was", "were")
+    changes = counted(count, "degradation")
+    return f"{changes} {were} accepted before a squash or a rebase: perf accept --renew"
 
 
 def _distance(change: Acceptable | Change, acceptance: Acceptance) -> float:

@@ -12,8 +12,10 @@ from perfvcs.check.movement import JobUnit
 from perfvcs.check.text import (
     NAME_WIDTH,
     WORD_WIDTH,
+    command_of,
     revision,
     settlement,
+    stepped,
     summary,
     untouched,
     wrap,
@@ -57,7 +59,8 @@ def screen(
     crowded = parts.criteria and len(parts.rest) + len(following) > MOST_LONG_TEXTS
     notes = _notes(report, 0 if crowded else NOTES)
     texts = [*parts.rest, *notes, *following]
-    ending = _ending(report, texts, CLOSING if len(texts) <= MOST_LONG_TEXTS else 1, width)
+    cut = [text for text in texts if not command_of(text)]
+    ending = _ending(report, texts, CLOSING if len(cut) <= MOST_LONG_TEXTS else 1, width)
     criteria = FEWEST if parts.criteria else 0
     if len(top) + criteria + BODY + len(ending) + BLANKS > SCREEN_LINES:
         ending = _ending(report, texts, 1, width)
@@ -89,15 +92,11 @@ def _ending(report: Report, texts: Sequence[str], most: int, width: int) -> list
 
 
 def _closing(text: str, most: int, width: int) -> list[str]:
-    """A text of several parts in ``most`` lines: the last parts are left out rather than cut, since
-    half a command does not run.
+    """A text in ``most`` lines; one that ends with a command is not cut, since half of a command
+    does not run.
     """
-    parts = text.split("; ")
-    for count in range(len(parts), 0, -1):
-        lines = wrap("; ".join(parts[:count]), width, subsequent_indent="  ")
-        if len(lines) <= most:
-            return lines
-    return _cut(lines, most, width)
+    lines = stepped(text, width)
+    return lines if command_of(text) else _cut(lines, most, width)
 
 
 def lead(report: Report, *, why: str = "", width: int = COLUMNS) -> list[str]:

@@ -58,13 +58,13 @@ class Level:
 class Step:
     """A lasting change of a series, as `perf history` finds it.
 
-    ``word`` is degradation or improvement, ``direction`` the same for a ``drift``, whose ``word``
-    that is. It may be in any of the ``commits`` from ``first`` to ``last`` (a drift goes over
-    them), most likely in ``commit``. ``effect`` is after/before - 1 with its 99 % interval, None if
-    unknown; ``accepted`` the reason for which the project has accepted it. ``contradiction`` says
-    what the series and the verdicts measured in turns disagree about, ``p`` is None where the
-    change is exact. ``levels`` are those in words that are to be shown, where they are not
-    ``before`` and ``after``.
+    ``word`` is degradation or improvement, and so is ``direction``. It may be in any of the
+    ``commits`` from ``first`` to ``last``, most likely in ``commit``. ``effect`` is after/before -
+    1 with its 99 % interval, None if unknown; ``accepted`` the reason for which the project has
+    accepted it. ``contradiction`` says what the series and the verdicts measured in turns disagree
+    about, ``p`` is None where the change is exact. ``levels`` are those in words that are to be
+    shown, where they are not ``before`` and ``after``; ``standing`` says why it is to be checked,
+    or over.
     """
 
     commit: str
@@ -83,6 +83,7 @@ class Step:
     accepted: str | None = None
     contradiction: str = ""
     levels: str = ""
+    standing: str = ""
 
 
 @dataclass(frozen=True)

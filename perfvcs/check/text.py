@@ -7,10 +7,12 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import defaultdict
+from sys import float_info
 from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed
-from perfvcs.check.vocabulary import OPEN_EXPLAINED, said, tally
+from perfvcs.check.change import exceeded
+from perfvcs.check.vocabulary import EXCEEDED, OPEN_EXPLAINED, said, tally
 from perfvcs.profile.naming import labelled
 from perfvcs.text.characters import COLUMNS, printable, shorten
 from perfvcs.text.quantity import at_sizes, difference, number, step
@@ -68,6 +70,27 @@ def wrap(
     )
 
 
+def command_of(text: str) -> str:
+    """The command at the end of a text, behind a colon; empty without one.
+
+    >>> command_of("Next: draw both: perf show a b"), command_of("perf check says so")
+    ('perf show a b', '')
+    """
+    before, _, command = text.rpartition(": perf ")
+    return f"perf {command}" if before else ""
+
+
+def stepped(text: str, width: int) -> list[str]:
+    """A text as lines. The command at its end stays in one piece: on a line of its own where there
+    is no room beside what it is for.
+    """
+    command = command_of(text)
+    if not command or len(text) <= width:
+        return wrap(text, width, subsequent_indent="  ")
+    what = text.removesuffix(command).rstrip()
+    return [*wrap(what, width, subsequent_indent="  "), f"  {printable(command)}"]
+
+
 def _grouped(changes: Iterable[Change]) -> dict[str, list[SizeRow]]:
     """The rows by the name of their benchmark, in the order in which they come; without a size
     where a row is of several.
@@ -96,7 +119,13 @@ def contested(changes: Iterable[Change]) -> set[tuple[str, str]]:
 
 def summary(report: Report) -> str:
     """``1 degradation, 2 same``; what was found, in numbers."""
-    return tallied(tally(report.changes).items()) or "nothing to compare"
+    return tallied(report_tally(report).items()) or "nothing to compare"
+
+
+def report_tally(report: Report) -> dict[str, int]:
+    """How many changes have each word, and how many limits are exceeded."""
+    beyond = len(exceeded(report.limits))
+    return tally(report.changes) | ({EXCEEDED: beyond} if beyond else {})
 
 
 def settlement(comparisons: Iterable[Change]) -> str:
@@ -126,12 +155,17 @@ def found_in(cluster: CounterCluster) -> str:
     error = (
         "cannot be predicted"
         if cluster.error is None
-        else f"predicted with an error of {number(100 * cluster.error)} %"
+        else f"predicted with an error of {_percents(cluster.error)} %"
     )
-    limit = f"at most {number(100 * cluster.threshold)} %"
+    limit = f"at most {_percents(cluster.threshold)} %"
     return (
         f"{counted(len(cluster.counters), 'counter')} ({shown}): {cluster.target} {error}, {limit}"
     )
+
+
+def _percents(share: float) -> str:
+    """A share in percent, as far as a float goes."""
+    return number(max(-float_info.max, min(100 * share, float_info.max)))
 
 
 def remarks(change: Change, several: Container[tuple[str, str]] = ()) -> list[str]:
@@ -147,7 +181,7 @@ def remarks(change: Change, several: Container[tuple[str, str]] = ()) -> list[st
     )
     clusters = [found_in(cluster) for cluster in change.clusters or () if cluster.regressed]
     why = change.reason if change.accepted is None else change.accepted
-    return [remark for remark in (by, finding(change), *clusters, why) if remark]
+    return [remark for remark in (by, change.work, finding(change), *clusters, why) if remark]
 
 
 def finding(change: Change) -> str:
@@ -248,7 +282,7 @@ def _ending(report: Report, width: int, following: Sequence[str]) -> list[str]:
     counts = tally(report.changes)
     meanings = (f"{word.word}: {word.meaning}" for word in OPEN_EXPLAINED if word.word in counts)
     for text in (*meanings, *filter(None, [untouched(report)]), *following):
-        lines += wrap(text, width, subsequent_indent="  ")
+        lines += stepped(text, width)
     for note in report.notes:
         lines += wrap(f"note: {shorten(note, NAME_WIDTH)}", width, subsequent_indent="      ")
     return [*lines, settlement(report.comparisons)]

@@ -34,7 +34,7 @@ class VerdictWord(NamedTuple):
 
     ``fails``: it fails a check. ``sure``: the program changed; ``moved``: its numbers did.
     ``settled`` words say what happened, the others are open. ``compared``: there are two sides, and
-    they can be compared. ``falling`` is the sign of what falls, where that has its own.
+    they can be compared.
     """
 
     word: str
@@ -48,11 +48,6 @@ class VerdictWord(NamedTuple):
     settled: bool = False
     compared: bool = True
     hollow: bool = False
-    falling: str = ""
-
-    def pointing(self, *, falls: bool) -> str:
-        """The sign of a change that rises, or falls."""
-        return self.falling if falls and self.falling else self.sign
 
 
 WORDS = {
@@ -117,23 +112,12 @@ WORDS = {
             settled=True,
             hollow=True,
         ),
-        VerdictWord(  # of a history; in the colour of its direction
-            "drift",
-            "↗",
-            "diamond",
-            "orange",
-            "a change spread over many commits",
-            sure=True,
-            moved=True,
-            settled=True,
-            falling="↘",
-        ),
     )
 }
 SURE: tuple[Word, ...] = tuple(word for word in VERDICT_WORDS if WORDS[word].sure)
 ONE_SIDED: tuple[Word, ...] = ("new", "missing")
 ACCEPTABLE: tuple[Word, ...] = ("degradation", "suspected")
-FINDINGS = tuple(word for word, row in WORDS.items() if row.sure)  # of a history
+EXCEEDED = "limit exceeded"  # beside the words: a limit that fails a check
 ORDER = (*VERDICT_WORDS, "accepted")  # of tallies
 OPEN_EXPLAINED = tuple(
     WORDS[word] for word in ("inconclusive", "suspected", "not comparable")

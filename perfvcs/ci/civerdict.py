@@ -299,7 +299,7 @@ class CiVerdict(msgspec.Struct, frozen=True, kw_only=True):
             count = self.receipt.comparisons
             why = (
                 "; ".join(self.why[:NAMES_IN_SENTENCE])
-                or f"{counted(count, 'comparison')} {plural(count, 'stays', 'stay')} open"
+                or f"{counted(count, 'comparison')} {plural(count, 'stays', 'stay')} undecided"
             )
             return f"Nothing could be settled: {why}"
         return ""  # the report says it; its sentence may begin with a name

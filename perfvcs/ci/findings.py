@@ -54,6 +54,7 @@ RULE = {
     "properties": {"tags": ["performance"]},
 }
 MOST_ISSUES = 5000  # entries
+NAMES = re.compile(r"\s*name\s*=\s*")  # a line of perf.toml that names a job
 OF_A_KIND, IN_ALL = 10, 50  # annotations of a kind and step, and of a job
 
 
@@ -104,9 +105,13 @@ class BenchmarkPlaces:
 
     def _of_job(self, label: str) -> SourcePlace:
         """The line of perf.toml that names a job."""
-        name = re.escape(self._names.get(label, label))
-        pattern = re.compile(rf"""\s*name\s*=\s*["']{name}["']""")
-        line = next((number for number, text in enumerate(self._text, 1) if pattern.match(text)), 1)
+        name = self._names.get(label, label)
+        quoted = (f'"{name}"', f"'{name}'")
+        line = 1
+        for number, text in enumerate(self._text, 1):
+            if (match := NAMES.match(text)) and text.startswith(quoted, match.end()):
+                line = number
+                break
         return SourcePlace(RULES_FILE, line, line)
 
 

@@ -95,7 +95,7 @@ def judge(rig: Rig, wanted: LoopRequest) -> tuple[CiVerdict, Check]:
     """
     began, heard, repository = time.monotonic(), Heard(rig.progress), rig.repository
     ends = State(wanted.baseline), State(wanted.target)
-    notes = [note] if wanted.pull and (note := _pull(repository, wanted.pull)) else []
+    notes = [note] if wanted.pull and (note := pull(repository, wanted.pull)) else []
     criteria = repository.criteria(*ends, committed=True)
     check, why = _measured(rig.watched(heard), wanted, ends, criteria.judged_by)
     outcome, report = check.outcome, check.report
@@ -110,7 +110,7 @@ def judge(rig: Rig, wanted: LoopRequest) -> tuple[CiVerdict, Check]:
         why = heard.failed
     elif errors.alarms and errors.alarms.refused:
         why = ["HEAD against itself is called changed too often on this machine (see below)"]
-    warnings = outcome.warnings if outcome else []
+    warnings = [*(outcome.warnings if outcome else []), *_doubts(check)]
     background = _background(check, remote=wanted.remote)
     verdict = CiVerdict(
         word=word,
@@ -144,13 +144,26 @@ def _measured(
         return Check(rig.repository, *ends, nothing), [reason]
 
 
+def _doubts(check: Check) -> list[str]:
+    """What the guard of `perf judge` has against the figures that were measured."""
+    from perfvcs.judge.quiet import trust
+    from perfvcs.judge.safeguard import doubts, series_apart
+
+    if check.outcome is None:
+        return []
+    profiles = check.outcome.profiles
+    base = [profile for profile in profiles if profile.design.version == 0]
+    found = doubts(check.report.changes, trust(base, None), series_apart(profiles))
+    return [f"not to be relied on: {doubt}" for doubt in found]
+
+
 def _hidden(verdict: CiVerdict) -> CiVerdict:
     """The verdict without tokens, before any format writes them in its own way."""
     document = msgspec.json.encode(verdict)
     return msgspec.json.decode(hidden(document.decode(), os.environ), type=CiVerdict)
 
 
-def _pull(repository: Repository, last: int) -> str:
+def pull(repository: Repository, last: int) -> str:
     """Take over the newest baselines that a remote has; what went wrong, in a sentence."""
     from perfvcs.exchange.sharing import pull_if_any
 
@@ -196,27 +209,24 @@ def _background(check: Check, *, remote: bool) -> Background:
     another clone.
     """
     background = check.background()
-    elsewhere = _on_the_branch(check) if remote else ""
+    elsewhere = _on_the_branch(check) if remote else []
     return msgspec.structs.replace(background, following=elsewhere) if elsewhere else background
 
 
-def _on_the_branch(check: Check) -> str:
-    """How to accept a degradation in another clone; empty where there is none, or where it is not
+def _on_the_branch(check: Check) -> list[str]:
+    """How to accept a degradation in another clone; nothing where there is none, or where it is not
     known yet which commit made it.
 
     The service's own merge cannot be accepted: the next one does not contain it.
     """
-    from perfvcs.reports.causes import between_them
+    from perfvcs.reports.nextsteps import ACCEPTING, between_them
 
     if not any(said(change).fails for change in check.report.changes) or any(
         between_them(check.repository, check.baseline, check.target)
     ):
-        return ""
+        return []
     base = revision(check.report.baseline)
-    return (
-        f"Next, in a clone of the branch: perf ci --base {base}; if wanted: perf accept ID --reason"
-        " TEXT"
-    )
+    return [f"Next, in a clone of the branch: perf ci --base {base}", ACCEPTING]
 
 
 def _alarms(

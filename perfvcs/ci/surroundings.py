@@ -40,7 +40,8 @@ class Surroundings:
     commit's branch, ``head`` the newest commit of the change itself; HEAD may be a merge of both.
     ``number`` is the pull request's; None if there is none. ``api`` is the address to which
     ``token`` goes, ``project`` the project's name or number there. ``summary`` is the file of the
-    step's summary.
+    step's summary. ``commit`` is the one on which the service shows results, ``pipeline`` the
+    number of GitLab's pipeline.
     """
 
     platform: Platform
@@ -52,6 +53,8 @@ class Surroundings:
     project: str = ""
     token: str = field(default="", repr=False)
     summary: Path | None = None
+    commit: str = ""
+    pipeline: int | None = None
 
     @classmethod
     def of(cls, environ: Mapping[str, str], platform: Platform | None = None) -> Surroundings:
@@ -83,13 +86,14 @@ def _github(environ: Mapping[str, str]) -> Surroundings:
     change = _table(event, "pull_request")
     run = _table(event, "workflow_run")
     base, head = _table(change, "base"), _table(change, "head")
+    group = _table(event, "merge_group")
+    newest = _commit(head.get("sha") or run.get("head_sha"))
     return Surroundings(
         "github",
-        base=_commit(
-            base.get("sha") or _table(event, "merge_group").get("base_sha") or event.get("before")
-        ),
+        base=_commit(base.get("sha") or group.get("base_sha") or event.get("before")),
         branch=_branch(base.get("ref") or environ.get("GITHUB_BASE_REF")),
-        head=_commit(head.get("sha") or run.get("head_sha")),
+        head=newest,
+        commit=newest or _commit(group.get("head_sha") or environ.get("GITHUB_SHA")),
         number=_number(change.get("number")),
         api=environ.get("GITHUB_API_URL") or GITHUB_API,
         project=environ.get("GITHUB_REPOSITORY", ""),
@@ -109,6 +113,8 @@ def _gitlab(environ: Mapping[str, str]) -> Surroundings:
         ),
         branch=_branch(environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME")),
         head=_commit(environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA")),
+        commit=_commit(environ.get("CI_COMMIT_SHA")),
+        pipeline=_number(environ.get("CI_PIPELINE_ID")),
         number=_number(environ.get("CI_MERGE_REQUEST_IID")),
         api=environ.get("CI_API_V4_URL") or GITLAB_API,
         project=environ.get("CI_PROJECT_ID", ""),

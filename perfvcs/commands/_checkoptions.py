@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from perfvcs.check.method import CheckRequest
     from perfvcs.hosts.tls import Scheduler
     from perfvcs.measure.request import Request
-    from perfvcs.profile.benchmarkfilter import FilterWords
+    from perfvcs.profile.benchmarkfilter import BenchmarkFilter, FilterWords
     from perfvcs.reports.check import Form
     from perfvcs.repository.arguments import Arguments
 
 Road = Literal["files", "range", "audit", "measured", "stored"]
 MEASURING_OPTIONS = {  # that only say how to measure, by their parameters
     "executions": "-n",
+    "budget": "--budget",
     "seed": "--seed",
     "wait": "--wait",
     "scheduler": "--scheduler",
@@ -43,10 +44,13 @@ class CheckOptions(NamedTuple):
     delta: float | None
     within: float | None
     method: str
+    assume_same_machine: bool
     select: bool
     sample: int
     bisect_codes: bool
     executions: int | None
+    budget: float | None
+    exact: bool
     seed: int | None
     scheduler: Scheduler
     wait: bool
@@ -78,19 +82,24 @@ class CheckOptions(NamedTuple):
         """What is asked of the comparison."""
         from perfvcs.check.method import CheckRequest
 
-        return CheckRequest(self.method, share(self.delta), share(self.within))
+        return CheckRequest(
+            self.method, share(self.delta), share(self.within), self.assume_same_machine
+        )
 
-    def request(self, jobs: tuple[str, ...]) -> Request:
-        """What is asked of the measurement of some jobs; none: of all."""
+    def request(self, wanted: BenchmarkFilter) -> Request:
+        """What is asked of the measurement of some benchmarks; none: of all."""
         from perfvcs.measure.request import Request
 
         return Request(
-            jobs=jobs,
+            jobs=wanted.jobs,
+            alone=wanted.alone,
             executions=self.executions,
+            budget=self.budget,
             seed=self.seed,
             wait=self.wait,
             against=self.against,
             scheduler=self.scheduler.address,
+            exact=self.exact and self.measures,
         )
 
     def road(self, asked: Arguments) -> Road:
@@ -102,6 +111,10 @@ class CheckOptions(NamedTuple):
             self._require_no_measuring(given)
             return "files"
         self._require_sides(asked)
+        if self.assume_same_machine and (self.measures or self.audit):
+            raise click.UsageError(
+                "--assume-same-machine is about what was measured apart: leave it out"
+            )
         if self.select and not self.measures:
             raise click.UsageError(
                 "--select goes with --measure; `perf select` lists what it would leave out"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import PerfError
@@ -146,27 +146,42 @@ def _revisions(repository: Repository) -> Iterable[str]:
     return ["HEAD", *listed.split("\n")] if listed else ["HEAD"]
 
 
-def _jobs(repository: Repository) -> Iterable[str]:
-    from perfvcs.jobs.config import load
-    from perfvcs.profile.rules import RULES_FILE
+def _jobs(repository: Repository) -> Iterator[str]:
+    """The names of the jobs of perf.toml, read without the matrix, whose plugins take a third of
+    the time of a completion.
+    """
+    from perfvcs.errors import UsageError
+    from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE
+    from perfvcs.system.foreign import beginning, toml
 
-    return (job.name for job in load(repository.project.root / RULES_FILE).job)
+    path = repository.project.root / RULES_FILE
+    if repository.project.bare:
+        return
+    try:
+        tables = toml(beginning(path, LARGEST_RULES), UsageError).get("job")
+    except UsageError:  # what was measured is known all the same
+        return
+    for table in tables if isinstance(tables, list) else ():
+        if isinstance(table, dict) and isinstance(table.get("name"), str):
+            yield table["name"]
 
 
-def _known_jobs(repository: Repository) -> Iterable[str]:
-    from perfvcs.repository.benchmarks import benchmarks
+def _known_jobs(repository: Repository) -> Iterator[str]:
+    for job in repository.index.series():
+        yield from (job.name, job.label)
+    yield from _jobs(repository)
 
-    return (name for known in benchmarks(repository) for name in (known.name, known.label))
 
-
-def _benchmarks(repository: Repository) -> Iterable[str]:
+def _benchmarks(repository: Repository) -> Iterator[str]:
     from perfvcs.check.text import NAME_WIDTH
-    from perfvcs.repository.benchmarks import benchmarks
+    from perfvcs.profile.benchmarkfilter import catalogue
+    from perfvcs.repository.benchmarks import measured
     from perfvcs.text.characters import shorten
 
-    known = benchmarks(repository)
-    yield from (benchmark.label for benchmark in known)
-    yield from (shorten(benchmark.title, NAME_WIDTH) for benchmark in known)
+    benchmarks = catalogue(measured(repository))
+    yield from (benchmark.label for benchmark in benchmarks)
+    yield from _jobs(repository)
+    yield from (shorten(benchmark.title, NAME_WIDTH) for benchmark in benchmarks)
 
 
 def _degradations(repository: Repository) -> Iterable[str]:

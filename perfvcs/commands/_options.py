@@ -72,6 +72,17 @@ class Percent(click.FloatRange):
         return super().convert(number, param, ctx)
 
 
+def budget(
+    ctx: click.Context,  # noqa: ARG001
+    parameter: click.Parameter,  # noqa: ARG001
+    text: str | None,
+) -> float | None:
+    """The seconds of a ``--budget``: its callback."""
+    from perfvcs.jobs.config import seconds
+
+    return None if text is None else seconds(text, "--budget")
+
+
 def options_as(shape: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:
     """A command gets its arguments and options as one ``shape``, a named tuple."""
 

@@ -13,6 +13,8 @@ from perfvcs.text.examples import examples
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from perfvcs.repository import Repository
+
 
 @examples(
     ("perf accept list.sort:wall --reason 'stable now'", "one that was reported"),
@@ -37,7 +39,13 @@ if TYPE_CHECKING:
     "--renew",
     "renewing",
     is_flag=True,
-    help="Renew what was accepted for a commit that a squash or a rebase has replaced.",
+    help="Renew what was accepted for commits that a squash or a rebase has replaced: CHANGE, or"
+    " all of it.",
+)
+@click.option(
+    "--ratchet",
+    is_flag=True,
+    help="Lower the limits of perf.toml that have `ratchet = true`, where a better level lasts.",
 )
 @click.option("--list", "listing", is_flag=True, help="List the acceptances.")
 @click.option(
@@ -55,6 +63,7 @@ def command(
     *,
     blamed: bool,
     renewing: bool,
+    ratchet: bool,
     listing: bool,
     removed: tuple[str, ...],
     as_json: bool,
@@ -67,28 +76,37 @@ def command(
     from datetime import date
     from textwrap import wrap
 
-    from perfvcs.reports import accept as report
+    from perfvcs.reports import accepted as report
+    from perfvcs.reports.accept import accept
     from perfvcs.repository import Repository
     from perfvcs.text.characters import COLUMNS
 
-    asked = [bool(changes), bool(removed), listing, renewing]
+    asked = [bool(changes) and not renewing, bool(removed), listing, renewing, ratchet]
     if sum(asked) > 1 or not (any(asked) or as_json):
-        raise click.UsageError("name what to accept, or use one of --list, --remove and --renew")
-    if changes and reason is None:
+        raise click.UsageError(
+            "name what to accept, or use one of --list, --remove, --renew and --ratchet"
+        )
+    accepting = bool(changes) and not renewing
+    if accepting and reason is None:
         raise click.UsageError("say why with --reason TEXT")
-    if not changes and (reason is not None or until is not None or blamed):
+    if not accepting and (reason is not None or until is not None or blamed):
         raise click.UsageError(
             "--reason, --blame and --until are for what is accepted now: name it"
         )
-    repository = Repository.find()
-    if changes:
-        acceptances = report.accept(
+    repository, levels = Repository.find(), dict[str, str]()
+    if ratchet:
+        _tighten(repository, as_json=as_json)
+        return
+    if accepting:
+        acceptances = accept(
             repository, changes, reason or "", until.date() if until else None, blamed=blamed
         )
     elif removed:
         acceptances = report.take_back(repository, removed)
     elif renewing:
-        acceptances = report.renew(repository)
+        renewals = report.renew(repository, changes)
+        acceptances = [renewal.acceptance for renewal in renewals]
+        levels = {renewal.acceptance.id: renewal.level for renewal in renewals}
     else:
         acceptances = report.accepted(repository)
     if as_json:
@@ -100,6 +118,17 @@ def command(
         return
     word = "no longer accepted:" if removed else "accepted"
     for acceptance in acceptances:
-        sentence = f"{word} {acceptance.id}  {report.described(acceptance)}"
+        level = levels.get(acceptance.id, "")
+        sentence = f"{word} {acceptance.id}  {report.described(acceptance)}{level}"
         echo("\n".join(wrap(sentence, COLUMNS, subsequent_indent="    ")))
     echo("commit perf-accepted.toml, so that it holds for everybody")
+
+
+def _tighten(repository: Repository, *, as_json: bool) -> None:
+    """Lower limits, and print which."""
+    from perfvcs.reports.ratchet import said, tighten
+    from perfvcs.text.document import json_text
+
+    lowerings = tighten(repository)
+    limits = [lowering.limit for lowering in lowerings]
+    echo(json_text({"lowered": limits}) if as_json else "\n".join(said(lowerings)))

@@ -95,9 +95,9 @@ def command(options: BisectOptions) -> None:
     """Find the commit after GOOD that made BAD (HEAD) slower.
 
     Measures GOOD, a commit between them and BAD in turns, until one commit explains the difference.
-    GOOD defaults to the commit before the newest step of `perf history`, or else to the newest
-    ancestor that is known to be faster. BENCHMARK defaults to what became slower most. An
-    interrupted search continues.
+    Without GOOD, searches the newest step of `perf history`, or else from the newest ancestor that
+    is known to be faster. Without BENCHMARK, follows the most important degradation, as the first
+    sentence of `perf check` has it. An interrupted search continues.
 
     Exits with 4 if the ends do not differ or several commits remain possible.
     """
@@ -133,6 +133,7 @@ def command(options: BisectOptions) -> None:
     scheduler = options.scheduler
     request = Request(
         jobs=named.benchmarks.jobs,
+        alone=named.benchmarks.alone,
         seed=options.seed,
         wait=options.wait,
         scheduler=scheduler.address,

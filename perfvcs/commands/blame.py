@@ -99,9 +99,13 @@ def command(options: BlameOptions) -> None:
     changed and what matters most of that; without a verdict, both are measured first. Counts both
     versions function by function, inside the benchmark, reverts the change of the most suspect
     function, and measures that version too.
+
+    Exits with 4 if there is nothing to blame.
     """
     from perfvcs.locate.blame.blames import asked, load, store
-    from perfvcs.reports.blame import json, lines, sarif
+    from perfvcs.locate.blame.question import NothingToBlame
+    from perfvcs.reports.blame import json, lines
+    from perfvcs.reports.blamesarif import sarif
     from perfvcs.repository import Repository
 
     if options.as_json and options.as_sarif:
@@ -121,6 +125,8 @@ def command(options: BlameOptions) -> None:
         echo(sarif(blame))
     else:
         echo("\n".join(lines(blame, verbose=options.verbose)))
+    if blame.verdict == "no difference":
+        click.get_current_context().exit(NothingToBlame.exit_code)
 
 
 def _measured(repository: Repository, named: BlameWords, options: BlameOptions) -> Blame:
@@ -153,13 +159,13 @@ def _question(rig: Rig, words: BlameWords, *, wait: bool) -> Question:
 
     cells, wanted = matrix(rig.config), words.benchmarks
     report = _stored(rig.repository, words)
-    change = moved(report, wanted, cells) if report else None
+    chosen = moved(report, wanted, cells) if report else None
     simple = without_verdict(rig.repository, cells, wanted)
-    if change is None and (not wanted or simple is None):
+    if chosen is None and (not wanted or simple is None):
         report = _checked(rig, words, wait=wait)
-        change = moved(report, wanted, cells)
-    if change is not None:
-        return question(change, cells)
+        chosen = moved(report, wanted, cells)
+    if chosen is not None:
+        return question(chosen, cells, words)
     if simple is None:
         raise unchosen(report, words)
     return simple
@@ -198,7 +204,8 @@ def _checked(rig: Rig, words: BlameWords, *, wait: bool) -> Report:
     rig.progress.say(
         f"no stored verdict says what changed: measuring first (perf check --measure {short})"
     )
-    request = Request(jobs=words.benchmarks.jobs, wait=wait, committed=True)
+    wanted = words.benchmarks
+    request = Request(jobs=wanted.jobs, alone=wanted.alone, wait=wait, committed=True)
     return measure(rig, pair, request, BY_RULES).report
 
 

@@ -9,7 +9,7 @@ import click
 
 from perfvcs.commands._checkoptions import CheckOptions
 from perfvcs.commands._completion import words_or_files
-from perfvcs.commands._options import Percent, against, host_options, measuring, options_as
+from perfvcs.commands._options import Percent, against, budget, host_options, measuring, options_as
 from perfvcs.commands._output import Bisecting, echo
 from perfvcs.commands._wanted import benchmark_options
 from perfvcs.text.examples import examples
@@ -66,6 +66,11 @@ if TYPE_CHECKING:
     "--method", metavar="NAME", default="auto", show_default=True, help="Method of comparison."
 )
 @click.option(
+    "--assume-same-machine",
+    is_flag=True,
+    help="Judge what was measured apart as if in one session, such as files of one CI job.",
+)
+@click.option(
     "--select", is_flag=True, help="With --measure: leave out what the change cannot touch."
 )
 @click.option(
@@ -86,6 +91,17 @@ if TYPE_CHECKING:
     "--executions",
     type=click.IntRange(1),
     help="With --measure or --audit: exact number of pairs.",
+)
+@click.option(
+    "--budget",
+    metavar="TIME",
+    callback=budget,
+    help="With --measure: measure for at most this long, such as 10min.",
+)
+@click.option(
+    "--exact/--no-exact",
+    default=True,
+    help="With --measure: count work beside time where that is cheap.",
 )
 @click.option(
     "--seed",
@@ -164,7 +180,7 @@ def _measured(repository: Repository, asked: Arguments, options: CheckOptions) -
         return measure(
             rig,
             asked.revisions,
-            options.request(asked.benchmarks.jobs),
+            options.request(asked.benchmarks),
             options.check_request(),
             select=options.sample if options.select else None,
         )
@@ -189,7 +205,7 @@ def _audit(repository: Repository, asked: Arguments, options: CheckOptions) -> N
     with measuring(
         repository, scheduler=options.scheduler, quiet=options.as_json, trusting=True
     ) as rig:
-        outcome = measure(rig, asked.revision, options.request(asked.benchmarks.jobs), question)
+        outcome = measure(rig, asked.revision, options.request(asked.benchmarks), question)
     figures = audit(repository, asked.revision, question)
     echo(figures.json() if options.as_json else "\n".join(figures.lines()))
     outcome.raise_failures()

@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import FilePath, Percent, measuring, options_as, share
+from perfvcs.commands._options import FilePath, Percent, budget, measuring, options_as, share
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import job_option
 from perfvcs.text.examples import examples
@@ -22,12 +22,6 @@ if TYPE_CHECKING:
     from perfvcs.ci.civerdict import CiVerdict
     from perfvcs.ci.surroundings import Platform, Surroundings
     from perfvcs.reports.check import Check
-
-
-def _seconds(ctx: click.Context, parameter: click.Parameter, text: str) -> float:  # noqa: ARG001
-    from perfvcs.jobs.config import seconds
-
-    return seconds(text, "--budget")
 
 
 def _name(ctx: click.Context, parameter: click.Parameter, text: str) -> str:  # noqa: ARG001
@@ -57,7 +51,10 @@ class CiOptions(NamedTuple):
     bundle: Path | None
     post: Path | None
     always: bool
+    check_run: bool
     name: str
+    issues: bool
+    webhook: str
     quiet: bool
 
 
@@ -85,7 +82,7 @@ class CiOptions(NamedTuple):
     metavar="TIME",
     default="10min",
     show_default=True,
-    callback=_seconds,
+    callback=budget,
     help="Measure for at most this long.",
 )
 @job_option("configured", "chosen")
@@ -148,12 +145,32 @@ class CiOptions(NamedTuple):
 )
 @click.option("--always", is_flag=True, help="With --post: comment even if nothing changed.")
 @click.option(
+    "--check-run",
+    is_flag=True,
+    help="With --post: set the check `perf/NAME` of the commit, which a project can require.",
+)
+@click.option(
     "--name",
     metavar="NAME",
     default="main",
     show_default=True,
     callback=_name,
-    help="With --post: name of the comment, if several runs comment on one pull request.",
+    help="With --post: name of the comment and check, if a pull request has several.",
+)
+@click.option(
+    "--issues",
+    is_flag=True,
+    help=(
+        "Measure nothing, and open, update or close an issue for each commit since which something"
+        " is slower."
+    ),
+)
+@click.option(
+    "--webhook",
+    metavar="URL",
+    default="",
+    envvar="PERFVCS_WEBHOOK",
+    help="With --issues: tell a chat (Slack, Mattermost, Teams) what was opened and closed.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
 @options_as(CiOptions)
@@ -163,8 +180,9 @@ def command(options: CiOptions) -> None:
     Compares HEAD with the commit where the change began. Measures both in turns, but only
     benchmarks that the change can touch, until they are settled or the budget is spent.
 
-    With --post, comments on the pull request if something changed. Run that in a job of its own:
-    what is measured can read a token that the job has which measures.
+    With --post, comments on the pull request if something changed; with --issues, keeps issues of
+    the main branch. Run these in a job of their own: what is measured can read a token that the job
+    has which measures.
 
     Exits with 3 if something certainly became worse, with 4 if nothing could be settled, and with 5
     if measuring failed.
@@ -173,16 +191,25 @@ def command(options: CiOptions) -> None:
     from perfvcs.ci.findings import obeying_nothing, workflow_commands
     from perfvcs.ci.surroundings import Surroundings
 
-    if options.post is None:
+    if options.post is None and not options.issues:
         begin(options.folder)
     job = Surroundings.of(os.environ, options.platform)
+    if options.issues:
+        for line in _settle_issues(job, options):
+            echo(line)
+        return
     if options.post is not None:
-        echo(_comment(job, read(options.post), options.name, always=options.always))
+        for line in _posted(job, read(options.post), options):
+            echo(line)
         return
     source = click.get_current_context().get_parameter_source("name")
-    if options.always or source is not ParameterSource.DEFAULT:
+    told = click.get_current_context().get_parameter_source("webhook")
+    if told is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--webhook tells what --issues did: combine them")
+    if options.always or options.check_run or source is not ParameterSource.DEFAULT:
         raise click.UsageError(
-            "--always and --name are about a comment: combine them with --post DIR"
+            "--always, --check-run and --name are about what is posted: combine them with --post"
+            " DIR"
         )
     with obeying_nothing(echo) if job.platform == "github" else nullcontext():
         verdict, check = _judged(job, options)
@@ -209,7 +236,12 @@ def _judged(job: Surroundings, options: CiOptions) -> tuple[CiVerdict, Check]:
     baseline, target = ends(job, options.base)
     repository = Repository.find(create=True)
     request = Request(
-        jobs=options.chosen, seed=options.seed, wait=True, committed=True, budget=options.budget
+        jobs=options.chosen,
+        seed=options.seed,
+        wait=True,
+        committed=True,
+        budget=options.budget,
+        exact=True,
     )
     wanted = LoopRequest(
         baseline,
@@ -231,7 +263,8 @@ def _notes(
     that.
     """
     from perfvcs.ci.artifacts import append, bundle
-    from perfvcs.ci.comment import READABLE, TOKENS
+    from perfvcs.ci.comment import READABLE
+    from perfvcs.ci.forgeservice import TOKENS
 
     notes = [append(job.summary, verdict)] if job.summary else []
     notes += [bundle(options.bundle, check)] if options.bundle else []
@@ -239,11 +272,37 @@ def _notes(
     yield from filter(None, notes)
 
 
-def _comment(job: Surroundings, verdict: CiVerdict, name: str, *, always: bool) -> str:
-    """Write or update the comment on the pull request; what came of it."""
+def _settle_issues(job: Surroundings, options: CiOptions) -> Iterator[str]:
+    """Open, update and close issues by the history of HEAD; what came of it, line by line."""
+    from perfvcs.ci.issues import degradations, settle, tell_chat
+    from perfvcs.ci.loop import pull
+    from perfvcs.environment.variables import hidden
+    from perfvcs.history.overview import overview_of
+    from perfvcs.repository import Repository
+
+    if options.check_run:
+        raise click.UsageError("--check-run is of what was measured: combine it with --post DIR")
+    if options.post is not None:
+        raise click.UsageError("--issues is of the main branch and --post of a pull request")
+    repository = Repository.find(create=True)
+    if options.last and (note := pull(repository, options.last)):
+        yield note
+    found = degradations(overview_of(repository), repository.project)
+    done = [hidden(line, os.environ) for line in settle(job, found)]
+    yield from done
+    if options.webhook and (told := tell_chat(options.webhook, found, done)):
+        yield hidden(told, os.environ)
+
+
+def _posted(job: Surroundings, verdict: CiVerdict, options: CiOptions) -> Iterator[str]:
+    """Write or update the comment on the pull request, and set the check; what came of it."""
     from perfvcs.ci.artifacts import comment, marker
+    from perfvcs.ci.checkrun import set_check
     from perfvcs.ci.comment import publish
     from perfvcs.environment.variables import hidden
 
+    name, new = options.name, options.always or verdict.speaks
     text = hidden(comment(verdict, name), os.environ)
-    return hidden(publish(job, marker(name), text, new=always or verdict.speaks), os.environ)
+    yield hidden(publish(job, marker(name), text, new=new), os.environ)
+    if options.check_run:
+        yield hidden(set_check(job, verdict, f"perf/{name}", dict(os.environ)), os.environ)

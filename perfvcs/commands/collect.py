@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import against, host_options, measuring, options_as
+from perfvcs.commands._options import against, budget, host_options, measuring, options_as
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import job_option
 from perfvcs.text.examples import examples
@@ -34,6 +34,7 @@ class CollectOptions(NamedTuple):
     aslr: bool | None
     padding: bool | None
     missing: bool
+    released: bool
     select: bool
     sample: int
     against: tuple[str, ...]
@@ -83,12 +84,6 @@ class _Separated(click.Command):
         return super().parse_args(ctx, args[:place])
 
 
-def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:  # noqa: ARG001
-    from perfvcs.jobs.config import seconds
-
-    return None if text is None else seconds(text, "--budget")
-
-
 @examples(
     ("perf collect v1.0 HEAD", "both revisions, in turns"),
     ("perf collect -n 5 -- python3 sort.py", "a command, five times"),
@@ -126,6 +121,11 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
     "--missing", is_flag=True, help="Skip revisions that already have profiles of all jobs."
 )
 @click.option(
+    "--released",
+    is_flag=True,
+    help="Measure releases that are not measured yet, the newest first: tags that are versions.",
+)
+@click.option(
     "--select",
     is_flag=True,
     help="Leave out benchmarks that the change cannot touch (see perf select).",
@@ -150,7 +150,7 @@ def _seconds(ctx: click.Context, parameter: click.Parameter, text: str | None) -
 @click.option(
     "--budget",
     metavar="TIME",
-    callback=_seconds,
+    callback=budget,
     help="Measure for at most this long, such as 10min, where it settles most.",
 )
 @host_options
@@ -183,7 +183,6 @@ def command(options: CollectOptions) -> None:
     from perfvcs.git.project import Project
     from perfvcs.jobs.config import load, single
     from perfvcs.profile.rules import RULES_FILE
-    from perfvcs.reports.plainlines import stored
 
     words = click.get_current_context().meta["perfvcs.command"]
     project = Project.find()
@@ -195,18 +194,72 @@ def command(options: CollectOptions) -> None:
             "--select chooses among the jobs of perf.toml: it goes with neither --continue nor a"
             " command"
         )
+    if options.released:
+        if options.revisions or words or options.goes_on or options.against:
+            raise click.UsageError(
+                "--released names the revisions itself: it goes with no revision, no command,"
+                " --continue or --against"
+            )
+        _measure_releases(project, config, options)
+        return
     if options.goes_on:
         repository, outcome = _resumed(project, config, options, words)
     else:
         repository, outcome = _collected(project, config, options, words, selects=selects)
+    _print(outcome, options)
+    if options.pushes or (hooked and config.hook.push):
+        _push(repository, outcome, quiet=options.silent)
+    outcome.raise_failures()
+
+
+def _print(outcome: CampaignOutcome, options: CollectOptions) -> None:
+    """What was stored."""
+    from perfvcs.reports.plainlines import stored
+
     if options.as_json:
         echo(outcome.json())
     elif not options.quiet:
         for line in stored(outcome):
             echo(line)
-    if options.pushes or (hooked and config.hook.push):
-        _push(repository, outcome, quiet=options.silent)
-    outcome.raise_failures()
+
+
+def _measure_releases(project: Project, config: Config, options: CollectOptions) -> None:
+    """Measure one release after the other until the budget is spent; one that fails is passed over,
+    and the last failure is raised in the end.
+    """
+    from time import monotonic
+
+    from perfvcs.errors import PerfError, UsageError
+    from perfvcs.git.ancestry import releases
+
+    tags = releases(project)
+    if not tags:
+        raise UsageError(
+            "no tag of HEAD's history is a version such as v1.2: name revisions, or fetch the tags"
+            " (git fetch --tags)"
+        )
+    begin, failure = monotonic(), None
+    for number, (tag, commit) in enumerate(tags.items()):
+        left = None if options.budget is None else options.budget - (monotonic() - begin)
+        if left is not None and left <= 0:
+            echo(f"the budget is spent: {len(tags) - number} older releases are left", err=True)
+            break
+        if not options.silent:
+            echo(f"release {tag}, {number + 1} of {len(tags)}", err=True)
+        asked = options._replace(revisions=(commit,), missing=True, budget=left)
+        try:
+            repository, outcome = _collected(project, config, asked, (), selects=options.select)
+            _print(outcome, options)
+            if options.pushes:
+                _push(repository, outcome, quiet=options.silent)
+            outcome.raise_failures()
+        except UsageError:
+            raise
+        except PerfError as error:
+            echo(f"perf: release {tag}: {error}", err=True)
+            failure = error
+    if failure is not None:
+        raise failure
 
 
 def _resumed(

@@ -13,10 +13,13 @@ from perfvcs.commands._options import FilePath
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
-from perfvcs.text.words import counted
+from perfvcs.text.words import counted, listed
 
 if TYPE_CHECKING:
     from perfvcs.profile.benchmarkfilter import FilterWords
+
+
+MOST_IDS = 6  # of profiles that a message lists
 
 
 @examples(
@@ -115,13 +118,17 @@ def command(
     several = len(paths) > 1 and together(format_name) != "file"
     path = Path(output)
     if output.endswith("/") or is_folder(path) or (output != "-" and several):
-        into_folder(path, files, force=force)
-        echo(f"wrote {counted(len(paths), 'profile')} into {path}")
+        written = into_folder(path, files, force=force)
+        whole = together(format_name) or written == len(paths)
+        those = counted(len(paths) if whole else written, "profile")
+        others = "" if whole else f"; {len(paths) - written} have no call stacks"
+        echo(f"wrote {those} into {path}{others}")
         return
     if several:
+        ids = [path.removesuffix(".json").rpartition("-")[2] for path in paths]
         raise UsageError(
-            f"these are {len(paths)} profiles: name a folder with -o, or choose one by --job or"
-            " its id"
+            f"these are {len(paths)} profiles: name a folder (-o FOLDER/), or one of them by its"
+            f" id: {listed(ids, MOST_IDS)}"
         )
     _, document = next(files)
     if output == "-":

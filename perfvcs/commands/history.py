@@ -53,7 +53,7 @@ def command(
     everything: bool,
     as_json: bool,
 ) -> None:
-    """List lasting changes: the commits at which benchmarks became slower or faster, and drifts.
+    """List lasting changes: the commits at which benchmarks became slower or faster.
 
     Covers all benchmarks, or those whose names begin with BENCHMARK, up to a revision (HEAD) or
     within a range.
@@ -62,6 +62,7 @@ def command(
     from perfvcs.history.overview import overview_of
     from perfvcs.repository import Repository
     from perfvcs.repository.arguments import read
+    from perfvcs.repository.strangers import elsewhere
 
     repository = Repository.find()
     asked = read(lambda: repository, names, wanted, way="several")
@@ -72,9 +73,9 @@ def command(
         listed = overview.of_newest(None if everything else number)
         echo(json(overview, listed, meanwhile(repository, listed)))
     else:
-        from perfvcs.reports.history import LISTED_COMMITS, lines
+        from perfvcs.reports.history import lines
 
-        hosts = meanwhile(
-            repository, overview.of_newest(None if everything else number or LISTED_COMMITS)
-        )
-        echo("\n".join(lines(overview, number, everything=everything, hosts=hosts)))
+        hosts = meanwhile(repository, overview.findings)
+        other = "" if overview.lines else elsewhere(repository)
+        listing = lines(overview, number, everything=everything, hosts=hosts, elsewhere=other)
+        echo("\n".join(listing))

@@ -57,6 +57,11 @@ PROGRESS_FILES = 20  # files from which on progress is worth showing
     metavar="KEY=VALUE",
     help="Option of the format; may be repeated.",
 )
+@click.option(
+    "--regex",
+    metavar="EXPRESSION",
+    help="Read lines of text: named groups are the value, and its name, unit, metric and size.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 def command(
     files: tuple[Path, ...],
@@ -67,6 +72,7 @@ def command(
     in_turns: bool,
     format_name: str | None,
     pairs: tuple[str, ...],
+    regex: str | None,
     quiet: bool,
 ) -> None:
     """Store profiles from files; a broken file is reported, and the others are still stored.
@@ -89,6 +95,10 @@ def command(
     from perfvcs.repository import Repository
     from perfvcs.text.characters import shorten
 
+    if regex is not None:
+        if format_name not in (None, "log"):
+            raise click.UsageError("--regex reads lines of text: leave out --format")
+        format_name, pairs = "log", (*pairs, f"regex={regex}")
     if pairs and not format_name:
         raise click.UsageError("--option needs --format, which says whose option it is")
     if STDIN in files and not format_name:

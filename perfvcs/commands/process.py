@@ -163,7 +163,8 @@ def _run(
 
         repository = Repository.find()
         try:
-            asked = read_profiles(repository, [target], FilterWords(jobs=jobs))
+            cure = f"HEAD {name} -j {{}}"
+            asked = read_profiles(repository, [target], FilterWords(jobs=jobs), otherwise=cure)
             outcomes = report.process(repository, asked.revision, asked.benchmarks, member, name)
         except UnknownRevision:
             if target.endswith(SUFFIXES):

@@ -28,13 +28,6 @@ from perfvcs.text.examples import examples
     "--base-url", default="", metavar="URL", help="Address of the site, for the links in its feed."
 )
 @click.option(
-    "--newest",
-    type=click.IntRange(1, 100),
-    default=12,
-    show_default=True,
-    help="Number of commits that the front page compares.",
-)
-@click.option(
     "--profiles",
     type=click.IntRange(0, 1000),
     default=24,
@@ -47,13 +40,7 @@ from perfvcs.text.examples import examples
     help="Address of a commit, with {id}, or none; guessed from the remote by default.",
 )
 def command(
-    folder: Path,
-    revision: str,
-    title: str,
-    base_url: str,
-    newest: int,
-    profiles: int,
-    commit_url: str | None,
+    folder: Path, revision: str, title: str, base_url: str, profiles: int, commit_url: str | None
 ) -> None:
     """Write a static site of the whole history into DIR: every series, every change, every commit.
 
@@ -66,6 +53,6 @@ def command(
     from perfvcs.site.publication import SiteOptions, publish
 
     forge = None if commit_url is None else given(commit_url)
-    choice = SiteOptions(verified(base_url) if base_url else "", newest, profiles, forge)
+    choice = SiteOptions(verified(base_url) if base_url else "", profiles, forge)
     publication = publish(Repository.find(), folder, revision=revision, title=title, choice=choice)
     echo("\n".join(publication.lines()))

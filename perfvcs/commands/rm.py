@@ -61,6 +61,7 @@ def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> 
     )
     if not dry_run:
         paths = repository.store.remove(paths, f"Remove {', '.join(revisions)}") if paths else []
+        repository.index.memory.forget({path.split("/")[1] for path in paths})
     for path in paths:
         echo(f"{'would remove' if dry_run else 'removed'} {path}")
     for header in {header.session: header for header in sessions.values()}.values():

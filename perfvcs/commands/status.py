@@ -30,7 +30,6 @@ def command(names: tuple[str, ...], wanted: FilterWords, *, as_json: bool) -> No
     from perfvcs.repository.arguments import read
 
     repository = Repository.find()
-    asked = read(lambda: repository, names, wanted)
-    asked.at_most(0)
+    asked = read(lambda: repository, names, wanted, revisions=False)
     state = status_of(repository, asked.benchmarks)
     echo(state.json() if as_json else "\n".join(state.lines()))

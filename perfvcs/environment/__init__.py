@@ -19,12 +19,13 @@ from perfvcs.environment import noise
 from perfvcs.environment.noise import ROOT_FOLDER, Noise, read
 from perfvcs.environment.variables import without_secrets
 from perfvcs.errors import UsageError
-from perfvcs.profile import Environment
+from perfvcs.profile import Environment, buildidentity
+from perfvcs.system.children import processors
 
 if TYPE_CHECKING:
     from random import Random
 
-PADDING = "PERFVCS_PADDING"
+PADDING, HEAP = "PERFVCS_PADDING", "PERFVCS_SHUFFLE"
 # as hyperfine: a page, so that the stack's place within its page is spread evenly
 MAX_PADDING = 4096
 MAX_VALUE = 200
@@ -50,7 +51,6 @@ RECORDED = (
     "PYTHON_JIT",
     "RAYON_NUM_THREADS",
 )
-RECORDED_OF_BUILDS = ("CFLAGS", "CPPFLAGS", "CXXFLAGS", "LDFLAGS")
 
 _GIT_KEPT = (
     r"GIT_(SSH.*|SSL_.*|PROXY_.*|ASKPASS|TERMINAL_PROMPT|CONFIG_(GLOBAL|SYSTEM|NOSYSTEM)"
@@ -68,8 +68,8 @@ class Knobs:
 
     ``pin``: ``none``, ``auto`` (one processor is chosen) or a list such as ``0,2-3``. ``aslr``:
     False switches address space randomisation off. ``padding``: a variable of random length is
-    added to the environment, which moves the stack. Raises UsageError for a ``pin`` of another
-    form.
+    added to the environment, which moves the stack, and the heap of Python is shuffled. Raises
+    UsageError for a ``pin`` of another form.
     """
 
     pin: str = "none"
@@ -84,9 +84,9 @@ class Knobs:
         """The processors to pin to, empty for none; raises UsageError for one that this process may
         not use.
         """
-        available = sorted(os.sched_getaffinity(0))
-        if self.pin == "none":
+        if self.pin == "none" or (self.pin == "auto" and not hasattr(os, "sched_setaffinity")):
             return ()
+        available = processors()
         if self.pin == "auto":
             return _choose(available, root)
         wanted = parse_cpus(self.pin)
@@ -112,6 +112,19 @@ class Knobs:
         characters.
         """
         return {**env, PADDING: "x" * random.randint(0, MAX_PADDING)} if self.padding else dict(env)
+
+    def shuffled(self, env: Mapping[str, str], seed: int, version: int) -> dict[str, str]:
+        """The environment of one execution of a version: with ``padding``, the seed by which Python
+        shuffles its heap, and none with the seed 0, where executions are to be equal.
+
+        Each version of a block has another one. What differs only by where objects lie then differs
+        anew in each block, and is a part of the interval.
+        """
+        from random import Random
+
+        if not (self.padding and seed):
+            return dict(env)
+        return {HEAP: str(Random(f"{seed} heap {version}").getrandbits(31)), **env}
 
 
 def parse_cpus(text: str) -> tuple[int, ...]:
@@ -181,6 +194,10 @@ def describe(
     *,
     python: str = "",
     built: bool = False,
+    build: Sequence[str] = (),
+    requires: Sequence[str] = (),
+    python_build: str = "",
+    drawn: Mapping[str, str] | None = None,
     before: Noise | None = None,
     after: Noise | None = None,
     root: Path = ROOT_FOLDER,
@@ -188,12 +205,22 @@ def describe(
     """What a profile records of machine and toolchain.
 
     ``environ`` is that of the measured processes, ``python`` the label of the interpreter that the
-    job was given, ``built`` whether a build was run (the C compiler is then part of it), ``before``
-    and ``after`` the noise around the session.
+    job was given and ``python_build`` how that was built, ``built`` whether a build was run (the C
+    compiler is then part of it) by the commands ``build``, ``requires`` what was installed,
+    ``drawn`` what is drawn at random in each execution or build and changes what it costs,
+    ``before`` and ``after`` the noise around the session.
     """
-    fields = _machine(root) | knobs.fields(root) | recorded(environ, built=built)
+    compiled = built or bool(requires)
+    fields = _machine(root) | knobs.fields(root) | recorded(environ, built=compiled)
+    fields |= buildidentity.stated(build, requires)
+    fields |= drawn or {}
+    for name, command in buildidentity.versions(build):
+        if said := _version(command, buildidentity.search_path(environ)):
+            fields[name] = said
     if python:
         fields["python"] = python
+    if python_build:
+        fields[buildidentity.PYTHON_BUILD] = python_build
     if built and (version := compiler(environ.get("CC", "cc"), environ.get("PATH", os.defpath))):
         fields["compiler"] = version
     remarks, notes = [], dict(_notes(root))
@@ -206,8 +233,8 @@ def recorded(environ: Mapping[str, str], *, built: bool) -> dict[str, str]:
     """The variables of an environment that profiles record; those of compilers only where a build
     was run.
     """
-    names = RECORDED + (RECORDED_OF_BUILDS if built else ())
-    return {name: environ[name][:MAX_VALUE] for name in names if environ.get(name)}
+    found = {name: environ[name][:MAX_VALUE] for name in RECORDED if environ.get(name)}
+    return found | (buildidentity.variables(environ) if built else {})
 
 
 def fingerprint(fields: Mapping[str, str]) -> str:
@@ -228,6 +255,12 @@ def compiler(command: str, path: str) -> str:
         return _first_line([*shlex.split(command), "--version"], path)
     except ValueError:  # unbalanced quotes in CC, on which a build fails by itself
         return ""
+
+
+@cache
+def _version(command: tuple[str, ...], path: str) -> str:
+    """What a toolchain says of its version; asked once per process."""
+    return _first_line(command, path)
 
 
 def _first_line(argv: Sequence[str], path: str) -> str:
@@ -254,7 +287,7 @@ def _machine(root: Path) -> dict[str, str]:
     numbers = re.match(r"\d+(\.\d+){0,2}", names.release)
     fields = {
         "cpu": processor(root) or names.machine,
-        "processors": str(len(os.sched_getaffinity(0))),
+        "processors": str(len(processors())),
         "quota": _quota(root),
         "machine": names.machine,
         "kernel": numbers[0] if numbers else names.release,

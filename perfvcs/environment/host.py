@@ -13,6 +13,8 @@ import msgspec
 
 from perfvcs.environment import memory, processor
 from perfvcs.environment.noise import read
+from perfvcs.profile.buildidentity import upgrades
+from perfvcs.system.children import processors
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
@@ -75,8 +77,10 @@ def changes(before: Environment, after: Environment) -> list[str]:
     differing = [
         (part, was, now) for part, was, now in parts if was != now and UNKNOWN not in (was, now)
     ]
+    moved = upgrades(before.notes, after.notes)
     return [
-        f"{part} {shorten(was, VALUE)} -> {shorten(now, VALUE)}" for part, was, now in differing
+        *(f"{part} {shorten(was, VALUE)} -> {shorten(now, VALUE)}" for part, was, now in differing),
+        *([f"installed {moved}"] if moved else []),
     ]
 
 
@@ -113,7 +117,7 @@ def facts(root: Path = FILE_SYSTEM) -> Facts:
     names = os.uname()
     return Facts(
         host=names.nodename,
-        cores=len(os.sched_getaffinity(0)),
+        cores=len(processors()),
         memory=memory(root),
         cpu=processor(root),
         machine=names.machine,

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfvcs.system.children import processors
 from perfvcs.text.words import counted
 
 ROOT_FOLDER = Path("/")
@@ -51,7 +52,7 @@ def snapshot(root: Path = ROOT_FOLDER) -> Noise:
     average, total = _pressure(root)
     return Noise(
         at=time.monotonic(),
-        processors=len(os.sched_getaffinity(0)),
+        processors=len(processors()),
         own=sum(times[:4]),
         users=_other_users(),
         load=_number(root / "proc/loadavg"),
@@ -257,9 +258,7 @@ def _hot(cpus: Path) -> int | None:
 
 def _governor(cpus: Path) -> str | None:
     """The governors of the processors that may be used, joined where they differ."""
-    governors = {
-        read(cpus / f"cpu{number}/cpufreq/scaling_governor") for number in os.sched_getaffinity(0)
-    }
+    governors = {read(cpus / f"cpu{number}/cpufreq/scaling_governor") for number in processors()}
     return " and ".join(sorted(name for name in governors if name)) or None
 
 

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from perfvcs.check.narrowing import only
 from perfvcs.errors import NO_SPACE, UsageError
-from perfvcs.formats import encode, encode_all, suffixes, together
+from perfvcs.formats import NoStacks, encode, encode_all, suffixes, together
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.repository.lookup import paths_of
 from perfvcs.system import disk
@@ -55,7 +55,8 @@ def documents(
 
     A name is made of the profile's place in the store, ``<commit>-<collector>-<workload>-<id>``,
     which nothing foreign can shape. A format that has files for several profiles together names
-    them itself.
+    them itself. Of several, those without the stacks that the format is about are left out; raises
+    NoStacks where none has any.
     """
     if together(format_name):
         in_order = sorted(paths)  # those of a commit follow each other
@@ -63,11 +64,17 @@ def documents(
         yield from encode_all(profiles, format_name, options)
         return
     suffix = suffixes(format_name)[0]
+    lacking, count = None, 0
     for path, profile in _read(repository, paths, benchmarks):
-        yield (
-            f"{profile.commit[:10]}-{PurePosixPath(path).stem}{suffix}",
-            encode(profile, format_name, options),
-        )
+        try:
+            document = encode(profile, format_name, options)
+        except NoStacks as error:
+            lacking = error
+            continue
+        count += 1
+        yield f"{profile.commit[:10]}-{PurePosixPath(path).stem}{suffix}", document
+    if lacking is not None and not count:
+        raise lacking
 
 
 def _read(
@@ -81,8 +88,8 @@ def _read(
             yield path, narrow
 
 
-def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool) -> None:
-    """Writes each file into a folder, which is made if it is missing.
+def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool) -> int:
+    """Writes each file into a folder, which is made if it is missing; returns how many there were.
 
     Raises UsageError where one is there already, and where the folder cannot be written to.
     """
@@ -92,9 +99,12 @@ def into_folder(folder: Path, files: Iterator[tuple[str, bytes]], *, force: bool
         raise UsageError(f"{folder} is a file: name a folder for several profiles") from None
     except OSError as error:
         raise unwritable(folder, error) from None
+    written = 0
     for name, document in files:
         (folder / name).parent.mkdir(exist_ok=True)
         into_file(folder / name, document, force=force)
+        written += 1
+    return written
 
 
 def into_file(path: Path, document: bytes | mmap.mmap, *, force: bool) -> None:

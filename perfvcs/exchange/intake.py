@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.exchange.sources import FORMAT, STDIN, ImportSources, Source, joined, session_of
+from perfvcs.exchange.sources import FORMAT, STDIN, ImportSources, Source, session_of
 from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode_all, read_all
+from perfvcs.formats.criterion import joined
 from perfvcs.git.ancestry import OBJECT_ID, CommitDates
 from perfvcs.profile.validity import MAX_PROFILE, Malformed
 from perfvcs.store.removal import path_of
@@ -72,6 +73,7 @@ class Intake:
     moved: int = 0
     empty: int = 0
     titles: set[str] = field(default_factory=set)
+    notes: dict[str, list[str]] = field(default_factory=dict)
     _before: dict[str, set[str]] = field(default_factory=dict)
     _first: dict[tuple[str, str], str] = field(default_factory=dict)
     _turns: dict[tuple[str, str], Path] = field(default_factory=dict)
@@ -144,6 +146,12 @@ class Intake:
                 f"named after the file: {names}; only benchmarks of one name are compared, --name"
                 " gives it"
             )
+        lines += [
+            f"{paths[0] if len(paths) == 1 else counted(len(paths), 'file')}: {note}"
+            for note, paths in list(self.notes.items())[:MOST_NAMED]
+        ]
+        if len(self.notes) > MOST_NAMED:
+            lines.append(f"... and {len(self.notes) - MOST_NAMED:,} other remarks on files")
         foreign = [commit for commit, when in self._dates.known.items() if when is None]
         if foreign:
             more = f" and {len(foreign) - MOST_NAMED:,} more" if len(foreign) > MOST_NAMED else ""
@@ -243,6 +251,9 @@ class Intake:
         table = profile.job.engine == "csv" and profile.commit == UNKNOWN
         if table and not (self.name or self.options.get("name")):
             self.titles.add(profile.job.name)
+        if profile.collected.is_foreign:
+            for note in profile.environment.warnings:
+                self.notes.setdefault(note, []).append(shorten(source.path.name))
         # it stands for the unknown time of the measurement: the same file always becomes the same
         # profile
         when = self._dates.of(commit)

@@ -17,8 +17,7 @@ from pathlib import Path
 from perfvcs.errors import PerfError
 from perfvcs.exchange import is_folder
 from perfvcs.formats import UnreadableFile, content, suffixes
-from perfvcs.formats._foreign import MAX_FOREIGN
-from perfvcs.formats.criterion import message_of
+from perfvcs.formats.criterion import is_newest, is_part
 from perfvcs.profile.validity import Malformed
 
 MARK = b"pidx"
@@ -26,17 +25,12 @@ MARK = b"pidx"
 VERSIONS = {1: (0,), 2: (6, 5)}
 HASH = 20
 FORMAT = "criterion"
-NEWEST = "new"
-# of a benchmark: its last run, what that was compared with, and how both differ
-RUN_FOLDERS = (NEWEST, "base", "change")
-ESTIMATES = "estimates.json"  # in each of them
 STDIN = Path("-")
 COMPRESSED = ("", ".gz", ".z")
 PASSED = (".git", ".perf")  # folders whose files are not profiles to be imported
 # of asv, each with a field of it
 DESCRIPTIONS = {"benchmarks.json": b'"param_names"', "machine.json": b'"machine"'}
 DESCRIBED = 1 << 20  # bytes to inspect
-NAME, SAMPLE = "benchmark.json", "sample.json"
 
 
 @dataclass(frozen=True)
@@ -122,39 +116,6 @@ def _entries(document: bytes, count: int, texts: int) -> list[tuple[str, int]] |
         if place > len(document):
             return None
     return listed
-
-
-def is_part(folder: Path, names: Sequence[str]) -> bool:
-    """Whether a folder with files of these names is one of a benchmark of Criterion, whose single
-    files are not profiles.
-    """
-    return folder.name in RUN_FOLDERS and ESTIMATES in names
-
-
-def is_newest(folder: Path, names: Sequence[str]) -> bool:
-    """Whether it holds what the last run measured."""
-    return folder.name == NEWEST and NAME in names and SAMPLE in names
-
-
-def joined(folders: Sequence[Path]) -> bytes:
-    """One document of the benchmarks in these folders; raises Malformed that names the folder, and
-    as ``content`` does.
-    """
-    lines: list[bytes] = []
-    size = 0
-    for folder in folders:
-        name, sample = content(folder / NAME), content(folder / SAMPLE)
-        size += len(name) + len(sample)
-        if size > MAX_FOREIGN:
-            raise Malformed(
-                f"{folder}: the files up to here have over {MAX_FOREIGN:,} bytes: import the"
-                " folders one by one"
-            )
-        try:
-            lines.append(message_of(name, sample))
-        except Malformed as error:
-            raise Malformed(f"{folder}: {error}") from None
-    return b"".join(sorted(lines))
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,10 @@ profile and never opens files itself. One whose files hold profiles of many comm
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import stat
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
 from csv import reader  # the name `csv` is a member's
 from functools import cache
@@ -20,7 +21,8 @@ from typing import Any, ClassVar, Literal, Protocol, cast, get_origin, get_type_
 from msgspec.structs import replace
 
 from perfvcs.errors import UsageError, nearest
-from perfvcs.formats._foreign import UNKNOWN, NoResults, expanded
+from perfvcs.formats._foreign import UNKNOWN, NoResults, NoStacks, expanded
+from perfvcs.formats._unread import instead
 from perfvcs.plugins import build, find, names
 from perfvcs.profile import Profile
 from perfvcs.profile.validity import MAX_PROFILE, Malformed
@@ -30,6 +32,7 @@ __all__ = [
     "UNKNOWN",
     "Format",
     "NoResults",
+    "NoStacks",
     "Several",
     "UnreadableFile",
     "Writable",
@@ -45,12 +48,16 @@ __all__ = [
     "parse_options",
     "read",
     "read_all",
+    "recognising",
     "stem",
     "suffixes",
     "together",
 ]
 
 HEAD_BYTES = 1 << 14  # bytes by which a format is recognised
+# where these do not show it: logs come before results, and keys of JSON in any order
+FURTHER_BYTES = 1 << 24
+TAIL_BYTES = 1 << 16
 
 
 class Format(Protocol):
@@ -62,7 +69,8 @@ class Format(Protocol):
     def recognises(self, name: str, head: bytes) -> bool:
         """Whether a file of this name, beginning with these bytes, is of this format.
 
-        It is asked with an empty name first, for what the bytes alone show.
+        It is asked with an empty name first, for what the bytes alone show; where no format knows
+        them, with more of the file, and its end.
         """
         ...
 
@@ -181,16 +189,29 @@ def decode_all(
         member = (
             _readable(format_name, options)
             if format_name
-            else _member(_recognised(path, base, document[:HEAD_BYTES]), options)
+            else _member(_recognised(path, base, document), options)
         )
         for profile in _profiles(member, document, name or stem(base)):
-            yield replace(profile, job=replace(profile.job, name=name)) if name else profile
+            yield _renamed(profile, name) if name else profile
     except Malformed as error:
         raise type(error)(f"{path}: {error}") from None
     except MemoryError:
         raise Malformed(
             f"{path}: there is not enough memory for all that is in it: split it"
         ) from None
+
+
+def _renamed(profile: Profile, name: str) -> Profile:
+    """The profile with another name of its job, and of the unit that is the whole of it."""
+    rows = profile.resources
+    units = [name if unit == profile.job.name else unit for unit in rows.names]
+    if len({*units}) < len(units):
+        units = rows.names
+    return replace(
+        profile,
+        job=replace(profile.job, name=name),
+        resources=dataclasses.replace(rows, names=units),
+    )
 
 
 def _profiles(member: Format, document: bytes, stem: str) -> Iterable[Profile]:
@@ -226,9 +247,14 @@ def content(path: Path, most: int | None = None) -> bytes:
 def guess(path: Path | str) -> str:
     """The name of a file's format; raises UnreadableFile."""
     path = Path(path)
-    return _recognised(
-        str(path), path.name, expanded(content(path, HEAD_BYTES), HEAD_BYTES, partly=True)
-    )
+    try:
+        head = expanded(content(path, HEAD_BYTES), HEAD_BYTES, partly=True)
+        return _recognised(str(path), path.name, head)
+    except UnreadableFile:
+        document = content(path)
+        if len(document) <= HEAD_BYTES:
+            raise
+        return _recognised(str(path), path.name, expanded(document, MAX_PROFILE))
 
 
 def encode(profile: Profile, format_name: str, options: Mapping[str, Any] | None = None) -> bytes:
@@ -329,27 +355,41 @@ def _known() -> dict[str, Format]:
     return {name: _member(name) for name in members("decode")}
 
 
-def _recognised(path: str, base: str, head: bytes) -> str:
+def _recognised(path: str, base: str, document: bytes) -> str:
     """The one format that recognises the bytes, else the first one that recognises the name."""
-    if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+    if document.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise UnreadableFile(f"{path} is text in UTF-16: convert it to UTF-8")
-    readable = _known()
-    if (
-        len(formats := [name for name, member in readable.items() if member.recognises("", head)])
-        > 1
-    ):
+    document = document.removeprefix(BOM_UTF8)
+    head = document[:HEAD_BYTES]
+    formats = _recognising("", head)
+    named = [] if formats else _recognising(base, head)
+    if not formats and not named and len(document) > HEAD_BYTES:
+        more = document[:FURTHER_BYTES] + b"\n" + document[FURTHER_BYTES:][-TAIL_BYTES:]
+        formats = _recognising("", more)
+    if len(formats) > 1:
         raise UnreadableFile(
             f"{path} could be {' or '.join(formats)}: name its format with --format"
         )
-    formats = formats or [
-        name for name, member in readable.items() if member.recognises(base, head)
-    ]
+    formats = formats or named
     if not formats:
+        if known := instead(base, head):
+            raise UnreadableFile(f"{path} {known}")
         raise UnreadableFile(
             f"{path} has none of the formats known here (docs/exchange.md lists them): convert it,"
-            " or name its format with --format"
+            " name its format with --format, or say with --regex what its lines hold"
         )
     return formats[0]
+
+
+def _recognising(name: str, head: bytes) -> list[str]:
+    return [
+        format_name for format_name, member in _known().items() if member.recognises(name, head)
+    ]
+
+
+def recognising(document: bytes) -> list[str]:
+    """The names of the formats that recognise the beginning of a document by itself."""
+    return _recognising("", document[:HEAD_BYTES])
 
 
 def _readable(name: str, options: Mapping[str, Any] | None) -> Format:

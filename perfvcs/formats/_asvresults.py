@@ -40,12 +40,14 @@ KINDS = {
 }
 # asv's fields and ours
 MACHINE_NAMES = {
+    "machine": "host",
     "os": "os",
     "arch": "machine",
     "cpu": "cpu",
     "num_cpu": "processors",
     "ram": "memory",
 }
+ASV_NAMES = {ours: theirs for theirs, ours in MACHINE_NAMES.items()}
 UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")  # in the name of a folder
 
 
@@ -146,7 +148,12 @@ class CommitResults:
 
     def encode(self, *, machine: str = "") -> bytes:
         """The file of version 2, with the name that asv looks for in a folder of a ``machine``."""
-        fields = self.environment.fields | ({"machine": machine} if machine else {})
+        fields = {
+            ASV_NAMES.get(name, name): value for name, value in self.environment.fields.items()
+        }
+        notes = self.environment.notes
+        known = {"machine": machine or notes.get("host"), "ram": notes.get("memory")}
+        fields |= {name: value for name, value in known.items() if value}
         return written(
             {
                 "commit_hash": self.commit,
@@ -218,9 +225,10 @@ def files(profiles: Iterable[Profile]) -> Iterator[tuple[str, bytes]]:
             results = CommitResults.of(together)
             fields = results.environment.notes | results.environment.fields
             machines[results.machine] = {
+                **{word: fields.get(ours, "") for word, ours in MACHINE_NAMES.items()},
+                "os": f"{fields.get('system', '')} {fields.get('kernel', '')}".strip(),
                 "machine": results.machine,
                 "version": 1,
-                **{word: fields.get(ours, "") for word, ours in MACHINE_NAMES.items()},
             }
             for name, grid in results.grids.items():
                 descriptions.setdefault(name, Description()).add(grid, results.moment)

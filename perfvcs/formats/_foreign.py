@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import re
 import zlib
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.parsers import expat
@@ -78,6 +78,10 @@ def _is_compressed(document: bytes) -> bool:
     if document.startswith(GZIP):
         return True
     return len(document) > 2 and document[0] == 0x78 and document[1] in (0x01, 0x5E, 0x9C, 0xDA)
+
+
+class NoStacks(Malformed):
+    """A profile has no call stacks, which the format is about."""
 
 
 class NoResults(Malformed):
@@ -207,8 +211,9 @@ class Element(NamedTuple):
     around: tuple[Element, ...]
 
 
-def elements(document: bytes, wanted: Container[str]) -> list[Element]:
-    """The elements of some names, in their order; texts are left out.
+def elements(document: bytes, wanted: Container[str]) -> Iterator[Element]:
+    """The elements of some names, in their order; texts are left out, and memory holds those of one
+    piece of the document.
 
     A document type, which is where entities are declared, is refused. Raises Malformed with line
     and column.
@@ -236,10 +241,13 @@ def elements(document: bytes, wanted: Container[str]) -> list[Element]:
     parser.EntityDeclHandler = refuse
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _: stack.pop()
-    try:
-        parser.Parse(bounded(document), True)
-    except expat.ExpatError as error:
-        raise Malformed(
-            f"line {error.lineno}, column {error.offset}: {expat.ErrorString(error.code)}"
-        ) from None
-    return chosen
+    whole = bounded(document)
+    for place in range(0, len(whole) + 1, CHUNK_BYTES):
+        try:
+            parser.Parse(whole[place : place + CHUNK_BYTES], place + CHUNK_BYTES > len(whole))
+        except expat.ExpatError as error:
+            raise Malformed(
+                f"line {error.lineno}, column {error.offset}: {expat.ErrorString(error.code)}"
+            ) from None
+        yield from chosen
+        chosen.clear()

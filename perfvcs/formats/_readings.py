@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from math import isfinite
 from typing import Any, Literal, TypeVar
 
@@ -27,9 +28,14 @@ from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.profile.units import Base, base
 from perfvcs.profile.validity import MAX_NAME, Malformed
 from perfvcs.system.foreign import UNDECODABLE
+from perfvcs.text.words import counted, listed
 
 COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 FIRST_YEAR = 1970  # of measurements; years before 1000 are not even written with four digits
+NOTED = frozenset({"host", "memory"})  # of what a tool says of a machine
+METRIC_NAMES = {"s": "wall", "ops/s": "throughput"}
+RELEASE = re.compile(r"(?<=\d)[-+_]")  # behind the numbers of 6.1.0-28-amd64
+KEY = re.compile(rb'"([\w()]{1,99})"\s*:')  # of a JSON object
 COUNT = "samples"  # how many values there were
 
 SECONDS = re.compile(r"/(?:sec|secs|second|seconds)$")
@@ -74,16 +80,20 @@ def lines_of(document: bytes) -> list[str]:
 
 
 def text_of(document: bytes) -> str:
-    """A text of whole lines; raises Malformed with the line that is not UTF-8, and where the last
-    one was cut off.
-    """
+    """A text; raises Malformed with the line that is not UTF-8."""
     try:
-        text = bounded(document).decode("utf-8-sig")
+        return bounded(document).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Malformed(f"line {document.count(10, 0, error.start) + 1} is not UTF-8") from None
-    if text and not text.endswith("\n"):
-        raise Malformed("its last line is cut off: copy it again, or end it if it is whole")
-    return text
+
+
+def unended(document: bytes) -> list[str]:
+    """What to know of a text whose last line has no end: editors take it away, and so does a copy
+    that stops too early.
+    """
+    if document.endswith(b"\n"):
+        return []
+    return ["its last line has no end: if the file was cut off, import a whole copy"]
 
 
 def shaped(value: Any, kind: type[Kind], location: str) -> Kind:
@@ -105,42 +115,58 @@ def profile_of(
     machine: Environment | None = None,
     started: str = "",
     ended: str = "",
+    notes: Sequence[str] = (),
 ) -> Profile:
     """The profile of a tool's document: the metrics that have values, in the order of ``metrics``,
     and those of its summaries.
 
-    ``commit`` may be shortened or empty, and is unknown then. Raises NoResults where there are no
-    values.
+    ``commit`` may be shortened or empty, and is unknown then. ``notes`` are what to know of the
+    document; units without a value become one of them. Raises NoResults where there are no values.
     """
     session = collected(document, tool, moment(started))
     if last := moment(ended):
         session = msgspec.structs.replace(session, ended=last)
-    rows = resources(readings)
+    silent: dict[str, None] = {}
+    rows = resources(readings, silent)
     if not len(rows):
         raise NoResults("it has no results: nothing was measured, or everything failed")
     commit = commit.lower()
+    environment = machine or Environment()
+    warnings = [*environment.warnings, *notes, *_without_value([*silent])]
     return Profile(
         commit=commit if COMMIT_ID.fullmatch(commit) else UNKNOWN,
         job=Job(name or tool, tool, "", engine=tool),
         collected=session,
-        environment=machine or Environment(),
+        environment=msgspec.structs.replace(environment, warnings=warnings),
         design=Design(executions=len(set(rows.execution))),
         metrics={metric: about(metric, metrics) for metric in rows.metrics},
         resources=rows,
     )
 
 
-def resources(readings: Iterable[Reading]) -> Resources:
+def _without_value(names: Sequence[str]) -> list[str]:
+    """A sentence about units without a value, which a benchmark that failed is."""
+    if not names:
+        return []
+    return [f"{counted(len(names), 'unit')} without a value: {listed(sorted(names))}"]
+
+
+def resources(readings: Iterable[Reading], silent: dict[str, None]) -> Resources:
     """The rows of all readings; what a unit has of one size and execution is numbered through as
     its iterations.
+
+    ``silent`` gets the units of readings without a value.
     """
     names: dict[str, int] = {}
     rows = Resources(mark=[], metrics={})
     sizes: list[ReadingValue] = []
+    done: set[str] = set()
     for reading in readings:
         before, count = len(rows.uid), max(map(len, reading.values.values()), default=0)
         if not any(map(_has_value, reading.values.values())):
+            silent[_at(reading)] = None
             continue
+        done.add(_at(reading))
         rows.uid += [names.setdefault(reading.uid[:MAX_NAME], len(names))] * count
         rows.execution += (
             reading.execution
@@ -153,6 +179,8 @@ def resources(readings: Iterable[Reading]) -> Resources:
             values = rows.metrics.setdefault(metric, [])
             values += [None] * (before - len(values))
             values += column
+    for name in done.intersection(silent):
+        del silent[name]
     for values in rows.metrics.values():
         values.extend([None] * (len(rows.uid) - len(values)))
     rows.metrics = {name: values for name, values in rows.metrics.items() if _has_value(values)}
@@ -162,6 +190,10 @@ def resources(readings: Iterable[Reading]) -> Resources:
     iterations = _iterations(rows)
     rows.iteration = iterations if any(iterations) else None
     return rows
+
+
+def _at(reading: Reading) -> str:
+    return reading.uid if reading.size is None else f"{reading.uid}/{reading.size:g}"
 
 
 def _has_value(column: Iterable[ReadingValue]) -> bool:
@@ -231,10 +263,23 @@ def quantity(unit: str, better: Literal["lower", "higher", "none"], name: str = 
     return Written(name or _metric_of(scale.unit), Metric(scale.unit, better), scale)
 
 
+def direction(unit: str) -> Literal["lower", "higher", "none"]:
+    """Which direction a unit alone says is better: less of times, more of what is per second; of
+    others it says nothing.
+
+    >>> direction("us/op"), direction("iter/sec"), direction("B"), direction("")
+    ('lower', 'higher', 'none', 'none')
+    """
+    upper, _, lower = base(SECONDS.sub("/s", unit)).unit.partition("/")
+    if lower == "s":
+        return "higher"
+    return "lower" if upper == "s" else "none"
+
+
 def _metric_of(unit: str) -> str:
-    """The name of a metric in a base unit: ``wall``, ``rate``, ``rate_B``, ``value_B``."""
-    if unit == "s":
-        return "wall"
+    """The name of a metric in a base unit: ``wall``, ``throughput``, ``rate_B``, ``value_B``."""
+    if unit in METRIC_NAMES:
+        return METRIC_NAMES[unit]
     name = "rate" if unit.endswith("/s") else "value"
     counted, _, _ = unit.partition("/s")
     return usable(f"{name}_{counted}") if counted else name
@@ -295,11 +340,20 @@ def machine(
     notes: Mapping[str, object] | None = None,
     warnings: Sequence[str] = (),
 ) -> Environment:
-    """The environment out of what a tool says of the machine; what is empty is left out."""
+    """The environment out of what a tool says of the machine; what is empty is left out.
+
+    What changes from run to run of one kind of machine is a note, as docs/measuring.md has it: the
+    name of the host, the memory, and all of the kernel's release but its numbers.
+    """
     stated, noted = (
         {key[:MAX_NAME]: _said(value) for key, value in given.items() if value not in (None, "")}
         for given in (fields, notes or {})
     )
+    for key in NOTED.intersection(stated):
+        noted[key] = stated.pop(key)
+    if release := stated.get("kernel"):
+        noted["kernel"] = release
+        stated["kernel"] = RELEASE.split(release, maxsplit=1)[0]
     return Environment(
         stated, environment.fingerprint(stated) if stated else "", noted, list(warnings)
     )
@@ -314,43 +368,10 @@ def _said(value: object) -> str:
 
 def tells(head: bytes, *keys: str) -> bool:
     """Whether the beginning of a JSON document has all of some keys."""
-    return all(re.search(rb'"%s"\s*:' % re.escape(key).encode(), head) for key in keys)
+    found = _keys(head)
+    return all(key.encode() in found for key in keys)
 
 
-class Statistics(msgspec.Struct):
-    """The statistics of one task; their names differ between versions."""
-
-    samples: list[ReadingValue] | None = None
-    mean: ReadingValue = None
-    sd: ReadingValue = None
-    median: ReadingValue = None
-    p50: ReadingValue = None
-    min: ReadingValue = None
-    max: ReadingValue = None
-    p75: ReadingValue = None
-    p99: ReadingValue = None
-    sampleCount: ReadingValue = None
-    samplesCount: ReadingValue = None
-
-
-def columns(stats: Statistics) -> dict[str, list[ReadingValue]]:
-    """The samples as iterations; where they were not written, the mean."""
-    if stats.samples:
-        return {"wall": [_seconds(value) for value in stats.samples]}
-    median = stats.p50 if stats.median is None else stats.median
-    samples = stats.samplesCount if stats.sampleCount is None else stats.sampleCount
-    return summary(
-        "wall",
-        _seconds(stats.mean),
-        deviation=_seconds(stats.sd),
-        median=_seconds(median),
-        least=_seconds(stats.min),
-        largest=_seconds(stats.max),
-        p75=_seconds(stats.p75),
-        p99=_seconds(stats.p99),
-        samples=samples,
-    )
-
-
-def _seconds(value: ReadingValue) -> ReadingValue:
-    return None if value is None else value / 1e3
+@lru_cache(maxsize=1)  # all readers are asked of one beginning
+def _keys(head: bytes) -> frozenset[bytes]:
+    return frozenset(KEY.findall(head))

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import NamedTuple
 
-from perfvcs.formats._foreign import UNKNOWN, NoResults, collected
+from msgspec.structs import replace
+
+from perfvcs.formats._foreign import UNKNOWN, NoResults, NoStacks, collected
 from perfvcs.formats._readings import moment
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources, Stacks
 from perfvcs.profile.units import base
@@ -45,11 +47,11 @@ class Unfolded(NamedTuple):
 
 def unfolded(profile: Profile) -> Unfolded:
     """The stacks of all executions, with the first metric that rows with stacks have; raises
-    Malformed where there are none.
+    NoStacks where there are none.
     """
     rows, table = profile.resources, profile.stacks
     if table is None or rows.trace is None:
-        raise Malformed(
+        raise NoStacks(
             "the profile has no call stacks: choose one of the collector samples, or of"
             " instructions, with --job"
         )
@@ -118,8 +120,12 @@ class CountedStacks:
         name: str = "",
         started: str = "",
         machine: Environment | None = None,
+        notes: Sequence[str] = (),
     ) -> Profile:
-        """The profile; raises NoResults where nothing was counted."""
+        """The profile; ``notes`` are what to know of the document.
+
+        Raises NoResults where nothing was counted.
+        """
         counted = {
             metric: self._in_base(metric, column)
             for metric, column in self._counted.items()
@@ -163,7 +169,7 @@ class CountedStacks:
             commit=UNKNOWN,
             job=Job(name or tool, tool, "", engine=tool),
             collected=collected(document, tool, moment(started)),
-            environment=machine or Environment(),
+            environment=replace(machine or Environment(), warnings=[*notes]),
             metrics=metrics,
             resources=rows,
             stacks=Stacks(frames, [*map(list, self._stacks)]),

@@ -14,7 +14,14 @@ from typing import Any, ClassVar, Literal
 
 import msgspec
 
-from perfvcs.formats._asvresults import KIND_METRICS, TRACKED, VERSION_DIGITS, CommitResults, files
+from perfvcs.formats._asvresults import (
+    KIND_METRICS,
+    MACHINE_NAMES,
+    TRACKED,
+    VERSION_DIGITS,
+    CommitResults,
+    files,
+)
 from perfvcs.formats._foreign import bounded, parsed
 from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, shaped, sized
 from perfvcs.profile import Environment, Profile
@@ -22,6 +29,7 @@ from perfvcs.profile.validity import Malformed
 
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SIGNATURE = re.compile(rb'"commit_hash"\s*:')
+OUR_NAMES = {theirs: ours for theirs, ours in MACHINE_NAMES.items() if theirs != "os"}
 LATEST_MILLISECOND = 253402300799000  # ms: the end of the year 9999
 
 
@@ -109,6 +117,7 @@ class Asv:
         """What one benchmark has, unit by unit."""
         values = result.result if isinstance(result.result, list) else [result.result]
         if values == [None]:  # everything failed, whatever the parameters
+            yield Reading(name, {})
             return
         if prod(map(len, result.params)) != len(values):
             raise Malformed(
@@ -145,8 +154,13 @@ def _result(name: str, value: Any, columns: list[str] | None) -> _Result:
 
 
 def _environment(results: _Results) -> Environment:
-    """The machine and what was installed, which asv keeps apart."""
-    return machine(results.params | results.requirements | results.env_vars)
+    """The machine and what was installed, which asv keeps apart; asv's name of a machine is by
+    default the host's.
+    """
+    params = {OUR_NAMES.get(name, name): value for name, value in results.params.items()}
+    if system := str(params.pop("os", "")):
+        params["system"], _, params["kernel"] = system.partition(" ")
+    return machine(params | results.requirements | results.env_vars)
 
 
 def _moment(milliseconds: int) -> str:

@@ -1,15 +1,17 @@
-"""JSON of BenchmarkDotNet (https://benchmarkdotnet.org), brief or full, as
-docs/exchange/benchmark-dotnet.md describes it.
+"""JSON of BenchmarkDotNet (https://benchmarkdotnet.org), brief or full, and its table, as
+docs/exchange/benchmark-dotnet.md describes them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import msgspec
 
+from perfvcs.formats import _dotnettable as dotnettable
 from perfvcs.formats._readings import (
     Reading,
     ReadingValue,
@@ -19,6 +21,7 @@ from perfvcs.formats._readings import (
     summary,
     tells,
     typed,
+    unended,
 )
 from perfvcs.profile import Metric, Profile
 
@@ -66,7 +69,9 @@ class _Memory(msgspec.Struct, rename="pascal"):
 
 
 class _Benchmark(msgspec.Struct, rename="pascal"):
-    full_name: str
+    full_name: str = ""
+    display_info: str = ""
+    short_info: str = ""
     namespace: str | None = None
     type: str | None = None
     method: str | None = None
@@ -87,20 +92,30 @@ class BenchmarkDotnet:
     out.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json",)
+    suffixes: ClassVar[tuple[str, ...]] = (".json", ".csv")
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By what it says of the machine."""
-        return tells(head, "HostEnvironmentInfo") or tells(head, "BenchmarkDotNetVersion")
+        """By what it says of the machine, or by the heading of its table."""
+        if tells(head, "HostEnvironmentInfo") or tells(head, "BenchmarkDotNetVersion"):
+            return True
+        return dotnettable.HEADING.match(head) is not None
 
-    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+    def decode(self, document: bytes, stem: str = "") -> Profile:
         """The profile; raises NoResults, and Malformed with the place."""
+        if dotnettable.HEADING.match(document):
+            return profile_of(
+                document,
+                "benchmark-dotnet",
+                dotnettable.readings(document, stem),
+                METRICS,
+                notes=unended(document),
+            )
         file = typed(document, _File)
         host = file.host_environment_info
         return profile_of(
             document,
             "benchmark-dotnet",
-            (reading for benchmark in file.benchmarks for reading in _readings(benchmark)),
+            _all(file.benchmarks),
             METRICS,
             machine=machine(
                 {ours: host.get(theirs) for theirs, ours in MACHINE.items()},
@@ -109,15 +124,31 @@ class BenchmarkDotnet:
         )
 
 
-def _readings(benchmark: _Benchmark) -> Iterator[Reading]:
-    """Each launch; where its iterations were not written, the results without their launches, or
-    the mean.
+def _all(benchmarks: list[_Benchmark]) -> Iterator[Reading]:
+    """The readings of all benchmarks; one that several jobs measured, of other runtimes for
+    example, is a unit of each job.
     """
+    units = [_named(benchmark) for benchmark in benchmarks]
+    counts = Counter(units)
+    for benchmark, (uid, size) in zip(benchmarks, units, strict=True):
+        job = benchmark.display_info.partition(": ")[2].partition(" [")[0]
+        several = job and counts[uid, size] > 1
+        yield from _readings(benchmark, f"{uid} [{job}]" if several else uid, size)
+
+
+def _named(benchmark: _Benchmark) -> tuple[str, float | None]:
+    """The unit and its size."""
     name = ".".join(filter(None, (benchmark.namespace, benchmark.type, benchmark.method)))
     texts = (benchmark.parameters or "").replace(", ", "&").split("&")
     given = [text.partition("=") for text in texts if text]
     parameters = [(key, value) if equals else ("", key) for key, equals, value in given]
-    uid, size = sized(name or benchmark.full_name, parameters)
+    return sized(name or benchmark.full_name or benchmark.short_info or "?", parameters)
+
+
+def _readings(benchmark: _Benchmark, uid: str, size: float | None) -> Iterator[Reading]:
+    """Each launch; where its iterations were not written, the results without their launches, or
+    the mean.
+    """
     allocated = benchmark.memory.bytes_allocated_per_operation if benchmark.memory else None
     results = [iteration for iteration in benchmark.measurements or () if iteration.counts]
     stats = benchmark.statistics or _Statistics()

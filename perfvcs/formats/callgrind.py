@@ -76,7 +76,7 @@ class Callgrind:
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By its first line, or by its events."""
         return head.startswith(b"# callgrind format") or (
-            b"\nevents: " in head and b"\nfn=" in head
+            b"\nevents: " in head and b"\nfn=" in head and b"version: " in head
         )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's

@@ -36,7 +36,7 @@ class Catch2:
         return profile_of(
             document,
             "catch2",
-            _readings(elements(document, ("BenchmarkResults", "mean", "standardDeviation"))),
+            _readings([*elements(document, ("BenchmarkResults", "mean", "standardDeviation"))]),
             METRICS,
         )
 

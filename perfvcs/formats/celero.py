@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of, summary
+from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of, summary, unended
 from perfvcs.formats._table import rows
 from perfvcs.profile import Metric, Profile
 
@@ -29,10 +29,8 @@ class Celero:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with line and column."""
-        readings = (
-            _reading(row) for row in rows(document, NEEDED_COLUMNS) if row.get("Failure") != "1"
-        )
-        return profile_of(document, "celero", readings, METRICS)
+        readings = map(_reading, rows(document, NEEDED_COLUMNS))
+        return profile_of(document, "celero", readings, METRICS, notes=unended(document))
 
 
 def _reading(row: dict[str, str]) -> Reading:
@@ -40,6 +38,9 @@ def _reading(row: dict[str, str]) -> Reading:
 
     Newer versions write T before columns of time.
     """
+    uid = f"{row['Group']}.{row['Experiment']}"
+    if row.get("Failure") == "1":
+        return Reading(uid, {})
     loops = number(row["Iterations"])
 
     def seconds(name: str) -> ReadingValue:
@@ -55,4 +56,4 @@ def _reading(row: dict[str, str]) -> Reading:
         samples=number(row["Samples"]),
     )
     columns |= {"loops": [loops], "memory": [number(row.get("R Mean (us)", ""))]}
-    return Reading(f"{row['Group']}.{row['Experiment']}", columns, number(row["Problem Space"]))
+    return Reading(uid, columns, number(row["Problem Space"]))

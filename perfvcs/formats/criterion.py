@@ -4,12 +4,14 @@ docs/exchange/criterion.md describes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import msgspec
 
+from perfvcs.formats._foreign import MAX_FOREIGN
 from perfvcs.formats._readings import (
     Reading,
     ReadingValue,
@@ -26,6 +28,11 @@ from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s"), "loops": Metric("", "none")}
 COMPLETE = "benchmark-complete"
+NEWEST = "new"
+# of a benchmark: its last run, what that was compared with, and how both differ
+RUN_FOLDERS = (NEWEST, "base", "change")
+ESTIMATES = "estimates.json"  # in each of them
+NAME, SAMPLE = "benchmark.json", "sample.json"
 
 
 class _Estimate(msgspec.Struct):
@@ -104,6 +111,46 @@ def message_of(name: bytes, sample: bytes) -> bytes:
         )
         + b"\n"
     )
+
+
+def is_part(folder: Path, names: Sequence[str]) -> bool:
+    """Whether a folder with files of these names is one of a benchmark of Criterion, whose single
+    files are not profiles.
+    """
+    return folder.name in RUN_FOLDERS and ESTIMATES in names
+
+
+def is_newest(folder: Path, names: Sequence[str]) -> bool:
+    """Whether it holds what the last run measured."""
+    return folder.name == NEWEST and NAME in names and SAMPLE in names
+
+
+def joined(folders: Sequence[Path]) -> bytes:
+    """One document of the benchmarks in these folders; raises Malformed that names the folder, and
+    as ``content`` does.
+    """
+    from perfvcs.formats import content
+
+    lines: list[bytes] = []
+    size = 0
+    for folder in folders:
+        name, sample = content(folder / NAME), content(folder / SAMPLE)
+        size += len(name) + len(sample)
+        if size > MAX_FOREIGN:
+            raise Malformed(
+                f"{folder}: the files up to here have over {MAX_FOREIGN:,} bytes: import the"
+                " folders one by one"
+            )
+        try:
+            lines.append(message_of(name, sample))
+        except Malformed as error:
+            raise Malformed(f"{folder}: {error}") from None
+    return b"".join(sorted(lines))
+
+
+def newest(root: Path) -> list[Path]:
+    """The samples of the last run of each benchmark below ``target/criterion``."""
+    return sorted(path for path in root.glob(f"**/{NEWEST}/{SAMPLE}") if path.is_file())
 
 
 def _message(line: str, number: int) -> Message:

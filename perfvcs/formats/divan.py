@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.formats._readings import Reading, ReadingValue, lines_of, number, profile_of, summary
+from perfvcs.formats._readings import (
+    Reading,
+    ReadingValue,
+    lines_of,
+    number,
+    profile_of,
+    summary,
+    unended,
+)
 from perfvcs.formats._table import converted, written
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
@@ -36,7 +44,8 @@ class Divan:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
-        return profile_of(document, "divan", _readings(lines_of(document)), METRICS)
+        readings = _readings(lines_of(document))
+        return profile_of(document, "divan", readings, METRICS, notes=unended(document))
 
 
 def _readings(lines: list[str]) -> Iterator[Reading]:

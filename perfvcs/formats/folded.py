@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.formats._readings import lines_of, number
+from perfvcs.formats._readings import lines_of, number, unended
 from perfvcs.formats._stacks import SAMPLES, CountedStacks, unfolded
 from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
@@ -35,7 +35,7 @@ class Folded:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
-        stacks = CountedStacks({SAMPLES: ""})
+        stacks, twice, lines = CountedStacks({SAMPLES: ""}), 0, 0
         for place, line in enumerate(lines_of(document), 1):
             if not line.strip():
                 continue
@@ -43,8 +43,14 @@ class Folded:
             count = number(text)
             if count is None or count < 0 or not line.endswith(f" {text}"):
                 raise Malformed(f"line {place} does not end with a count")
+            lines += 1
+            twice += number(stack.rpartition(" ")[2]) is not None
             stacks.add(stack.split(";") if stack else [], {SAMPLES: count})
-        return stacks.profile(document, "folded")
+        if lines and twice == lines:
+            raise Malformed(
+                "its lines have two counts, as difffolded.pl writes them: import each side's file"
+            )
+        return stacks.profile(document, "folded", notes=unended(document))
 
     def encode(self, profile: Profile) -> bytes:
         """A line for each stack, with the first metric that stacks have; times are in microseconds.

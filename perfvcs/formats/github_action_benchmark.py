@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
@@ -19,6 +19,7 @@ from perfvcs.formats._readings import (
     COMMIT_ID,
     Reading,
     ReadingValue,
+    direction,
     profile_of,
     quantity,
     tells,
@@ -153,11 +154,24 @@ def _entries(profile: Profile) -> Iterator[tuple[str, dict[str, Any]]]:
             )
 
 
+def _better(tool: str, unit: str) -> Literal["lower", "higher", "none"]:
+    """Which direction is better: what somebody chose, else what the unit says, else what the tool's
+    values are.
+
+    Go writes MB/s beside its times, JMH rates as well as times, and a variant of the action no
+    tool.
+    """
+    said = direction(unit)
+    if tool.startswith("custom") or (tool and said == "none"):
+        return "higher" if tool in HIGHER else "lower"
+    return said
+
+
 def _profile(suite: str, entry: _Entry) -> Profile:
     metrics: dict[str, Metric] = {}
     readings = []
     for bench in entry.benches:
-        measured = quantity(bench.unit, "higher" if entry.tool in HIGHER else "lower")
+        measured = quantity(bench.unit, _better(entry.tool, bench.unit))
         metrics.setdefault(measured.metric, measured.definition)
         readings.append(Reading(bench.name, {measured.metric: [measured.moved(bench.value)]}))
     when = entry.date if entry.date is not None and 0 < entry.date < LATEST_MILLISECOND else None

@@ -7,21 +7,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import ClassVar, NamedTuple
 
 from perfvcs.formats._metric import usable
 from perfvcs.formats._readings import (
     Reading,
     ReadingValue,
+    direction,
     lines_of,
     machine,
     number,
     profile_of,
     sized,
+    unended,
 )
 from perfvcs.profile import Metric, Profile
-from perfvcs.profile.units import base
 from perfvcs.profile.validity import Malformed
 
 METRICS = {
@@ -32,7 +34,14 @@ METRICS = {
 }
 PER_OPERATION = {"ns/op": "wall", "B/op": "allocated", "allocs/op": "allocs"}
 BENCHMARK_LINE = re.compile(r"(Benchmark\S*)[ \t]+([0-9]{1,18})[ \t]+(\S.*)")
+PAIR = re.compile(r"(?:[-+0-9.eE]+|[-+]?Inf|NaN)[ \t]+\S")
+# with -v, or where it prints something itself, a benchmark's name and its result are on two lines
+NAME_LINE = re.compile(r"(Benchmark(?![a-z])\S*)(?: *\t.*)?")
+RESULT_LINE = re.compile(r"[ \t]*[0-9]{1,18}[ \t]+([0-9.eE+-]+[ \t]+ns/op.*)")
+FAILED = re.compile(r"--- FAIL: (Benchmark\S*)(?: .*)?")  # the others of its package go on
+PACKAGE_END = re.compile(r"(?:ok|FAIL)[ \t]+(\S+)[ \t].*")
 SIGNATURE = re.compile(rb"^Benchmark\S*[ \t]+[0-9]{1,18}[ \t]+[-+0-9.eE]+ \S+", re.MULTILINE)
+PACKAGE = re.compile(rb"^pkg: \S", re.MULTILINE)
 MACHINE_FIELDS = ("goos", "goarch", "cpu")
 CPUS = re.compile(r"(.+)-([0-9]{1,6})")
 RATES = {"MB/s": 1e6, "GB/s": 1e9, "B/s": 1.0}
@@ -47,38 +56,97 @@ class Go:
     suffixes: ClassVar[tuple[str, ...]] = (".bench",)
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By a line of a benchmark."""
-        return (
-            not head.lstrip().startswith((b"{", b"[", b"<")) and SIGNATURE.search(head) is not None
+        """By a line of a benchmark, or by a package and a result."""
+        if head.lstrip().startswith((b"{", b"[", b"<")):
+            return False
+        return SIGNATURE.search(head) is not None or (
+            PACKAGE.search(head) is not None and b" ns/op" in head
         )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""
         metrics, fields = dict(METRICS), dict[str, str]()
-        readings = list(_readings(lines_of(document), metrics, fields))
-        return profile_of(document, "go", readings, metrics, machine=machine(fields))
+        found = [*readings(lines_of(document), metrics, fields)]
+        return profile_of(
+            document, "go", found, metrics, machine=machine(fields), notes=unended(document)
+        )
 
 
-def _readings(
+def readings(
     lines: list[str], metrics: dict[str, Metric], fields: dict[str, str]
 ) -> Iterator[Reading]:
     """The benchmarks; a package that is announced again begins another run.
 
-    Metrics that are new get into ``metrics``.
+    Before Go 1.9 only the last line of a package named it. Metrics that are new get into
+    ``metrics``.
     """
-    package, runs = "", Counter[str]()
-    for place, line in enumerate(lines, 1):
+    package, runs = _Package(), Counter[str]()
+    for place, line in enumerate(map(str.rstrip, lines), 1):
         key, colon, value = line.partition(": ")
         if colon and key == "pkg":
-            package = value.strip()
-            runs[package] += 1
+            yield from package.readings(runs, metrics)
+            package = _Package(value.strip())
         elif colon and key in MACHINE_FIELDS:
             fields.setdefault(key, value.strip())
-        elif match := BENCHMARK_LINE.fullmatch(line.rstrip()):
-            uid, size = _named(match[1].removeprefix("Benchmark"), package)
-            yield Reading(
-                uid, _values(match[3], place, metrics), size, execution=max(0, runs[package] - 1)
-            )
+        elif match := PACKAGE_END.fullmatch(line):
+            package.name = package.name or match[1]
+            yield from package.readings(runs, metrics)
+            package = _Package()
+        else:
+            package.take(line, place)
+    yield from package.readings(runs, metrics)
+
+
+@dataclass
+class _Package:
+    """What one run of a package printed: the results, and the benchmarks that it began."""
+
+    name: str = ""
+    results: list[_Result] = field(default_factory=list)
+    begun: list[str] = field(default_factory=list)
+
+    def take(self, line: str, place: int) -> None:
+        """A line, which may have a result, or the name of a benchmark that has it further below."""
+        match = BENCHMARK_LINE.fullmatch(line)
+        if match and PAIR.match(match[3]):
+            self.results.append(_Result(match[1], match[3], place))
+        elif match := NAME_LINE.fullmatch(line) or FAILED.fullmatch(line):
+            self.begun.append(match[1])
+        elif self.begun and (match := RESULT_LINE.fullmatch(line)):
+            self.results.append(_Result(self.begun[-1], match[1], place))
+
+    def readings(self, runs: Counter[str], metrics: dict[str, Metric]) -> Iterator[Reading]:
+        """The benchmarks, also those without a result; ``runs`` counts the package."""
+        if not self.results and not self.begun:
+            return
+        execution = runs[self.name]
+        runs[self.name] += 1
+        done = set[str]()
+        for result in self.results:
+            uid, size = _named(result.name.removeprefix("Benchmark"), self.name)
+            values = _values(result.pairs, result.line, metrics)
+            yield Reading(uid, values, size, execution=execution)
+            bare = CPUS.fullmatch(result.name)
+            # above its parts a benchmark has no result of its own
+            done |= {
+                result.name,
+                *accumulate((bare[1] if bare else result.name).split("/"), _joined),
+            }
+        for name in self.begun:
+            if name not in done:
+                yield Reading(_named(name.removeprefix("Benchmark"), self.name)[0], {})
+
+
+class _Result(NamedTuple):
+    """A benchmark's name as it is written, its pairs of a number and a unit, and the line."""
+
+    name: str
+    pairs: str
+    line: int
+
+
+def _joined(above: str, below: str) -> str:
+    return f"{above}/{below}"
 
 
 def _values(text: str, line: int, metrics: dict[str, Metric]) -> dict[str, list[ReadingValue]]:
@@ -98,8 +166,7 @@ def _values(text: str, line: int, metrics: dict[str, Metric]) -> dict[str, list[
             metric, value = "throughput", None if value is None else value * RATES[unit]
         else:
             metric = usable(unit.replace("/", "_per_"))
-            higher = base(unit).unit.endswith("/s")
-            metrics.setdefault(metric, Metric(unit, "higher" if higher else "none"))
+            metrics.setdefault(metric, Metric(unit, direction(unit)))
         columns[metric] = [value]
     return columns
 

@@ -45,6 +45,7 @@ CONTEXT_FIELDS = {
     "cpu_coefficient",
     "real_coefficient",
 }
+MOST_NAMED = 5  # benchmarks that ended with an error
 RATE_NAME = re.compile(r"(?:\w+_)?(?P<what>bytes|items)_per_second")
 SETTING = re.compile(
     r"(?:iterations|repeats|min_time|min_warmup_time|warmup):.*|real_time|process_time|manual_time"
@@ -63,6 +64,7 @@ class _Benchmark(msgspec.Struct):
     real_time: float | None = None
     cpu_time: float | None = None
     error_occurred: bool = False
+    error_message: str = ""
     skipped: bool | str | None = None
 
 
@@ -101,6 +103,11 @@ class GoogleBenchmark:
             for number, row in enumerate(file.benchmarks)
             for reading in _readings(row, f"$.benchmarks[{number}]", whole, metrics)
         ]
+        failed = [
+            f"{benchmark.name} ended with an error: {benchmark.error_message or 'no reason given'}"
+            for benchmark in map(_about, file.benchmarks)
+            if benchmark.error_occurred
+        ]
         context = file.context
         fields = {
             "host": context.get("host_name"),
@@ -112,7 +119,7 @@ class GoogleBenchmark:
             "google-benchmark",
             readings,
             metrics,
-            machine=machine(fields, {"program": context.get("executable")}),
+            machine=machine(fields, {"program": context.get("executable")}, failed[:MOST_NAMED]),
             started=str(context.get("date") or ""),
         )
 
@@ -131,11 +138,12 @@ def _readings(
     mean = (
         row.get("aggregate_name") == "mean" and (benchmark.run_name or benchmark.name) not in whole
     )
-    if (
-        benchmark.error_occurred
-        or benchmark.skipped
-        or not (benchmark.run_type == "iteration" or mean)
-    ):
+    if not (benchmark.run_type == "iteration" or mean):
+        return
+    if benchmark.error_occurred or benchmark.skipped:
+        uid, size = _named(benchmark.run_name or benchmark.name, benchmark.label)
+        if not benchmark.error_occurred:  # that is said with its reason
+            yield Reading(uid, {}, size)
         return
     times = base(benchmark.time_unit)
     if times.unit != "s":

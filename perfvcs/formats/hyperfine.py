@@ -4,8 +4,11 @@ docs/exchange/hyperfine.md describes them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, median, stdev
 from typing import ClassVar
 
 import msgspec
@@ -20,10 +23,12 @@ from perfvcs.formats._readings import (
     tells,
     text_of,
     typed,
+    unended,
 )
 from perfvcs.formats._table import TextTable
 from perfvcs.formats._table import number as cell
 from perfvcs.profile import Metric, Profile
+from perfvcs.profile.validity import Malformed
 
 METRICS = {
     "wall": Metric("s"),
@@ -33,6 +38,7 @@ METRICS = {
 }
 HEADING = b"command,mean,stddev,median,user,system,min,max"
 PARAMETER = "parameter_"
+PLACEHOLDER = re.compile(r"\{(\w{1,64})\}")
 
 
 class _Command(msgspec.Struct):
@@ -68,6 +74,15 @@ class Hyperfine:
             tells(head, "results", "command") and tells(head, "mean")
         )
 
+    def encode(self, profile: Profile) -> bytes:
+        """The JSON of the commands of `perf compare`: a result per unit and size, with every run;
+        user and system time are not known apart. Raises Malformed where there is no wall time.
+        """
+        if profile.metrics.get("wall") != METRICS["wall"]:
+            raise Malformed("hyperfine's files hold wall time in seconds, and this has none")
+        results = [_result(profile, places) for places in _by_command(profile)]
+        return msgspec.json.format(msgspec.json.encode({"results": results})) + b"\n"
+
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
         commands = (
@@ -81,6 +96,7 @@ class Hyperfine:
             map(_reading, commands),
             METRICS,
             machine=machine({}, warnings=warnings),
+            notes=unended(document) if document.startswith(HEADING) else (),
         )
 
 
@@ -104,6 +120,45 @@ def _reading(command: _Command) -> Reading:
     count = len(command.times)
     memory = {"memory": command.memory_usage_byte[:count]} if command.memory_usage_byte else {}
     return Reading(uid, {"wall": command.times, **memory, **means}, size, execution=range(count))
+
+
+def _by_command(profile: Profile) -> list[list[int]]:
+    """The numbers of the rows of each unit and size."""
+    rows = profile.resources
+    places: dict[tuple[int, float | None], list[int]] = defaultdict(list)
+    for place, uid in enumerate(rows.uid):
+        places[uid, rows.size[place] if rows.size else None].append(place)
+    return list(places.values())
+
+
+def _result(profile: Profile, places: Sequence[int]) -> dict[str, object]:
+    """A command as hyperfine writes it."""
+    rows = profile.resources
+    size = rows.size[places[0]] if rows.size else None
+    template = rows.names[rows.uid[places[0]]]
+    columns = {
+        name: [column[place] for place in places if column[place] is not None]
+        for name, column in rows.metrics.items()
+    }
+    times = [value for value in columns["wall"] if value is not None]
+    if not times:
+        raise Malformed(f"{template[:80]!r} has no run: measure it again")
+    braces = PLACEHOLDER.findall(template) if size is not None else []
+    command = template.replace(f"{{{braces[0]}}}", f"{size:g}") if braces else template
+    memory = columns.get("memory") or columns.get("maxrss")
+    return {
+        "command": command,
+        "mean": fmean(times),
+        "stddev": stdev(times) if len(times) > 1 else None,
+        "median": median(times),
+        "user": next(iter(columns.get("user", [])), None),
+        "system": next(iter(columns.get("system", [])), None),
+        "min": min(times),
+        "max": max(times),
+        "times": times,
+        **({"memory_usage_byte": [*map(round, filter(None, memory))]} if memory else {}),
+        **({"parameters": {braces[0]: f"{size:g}"}} if braces else {}),
+    }
 
 
 def _named(command: str, parameters: Mapping[str, str]) -> tuple[str, ReadingValue]:

@@ -60,6 +60,7 @@ class K6:
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".json",)
+    overlapping: ClassVar[bool] = True  # an iteration has requests, which have parts
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By a trend of its own."""

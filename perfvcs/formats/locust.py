@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from perfvcs.formats._foreign import NoResults
-from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of, summary
+from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of, summary, unended
 from perfvcs.formats._table import rows
 from perfvcs.profile import Metric, Profile
 
@@ -32,6 +32,7 @@ class Locust:
     """
 
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
+    overlapping: ClassVar[bool] = True  # the last row has all requests
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the heading of one of its tables."""
@@ -43,13 +44,15 @@ class Locust:
             raise NoResults(
                 "it has no results: Locust writes these into the table that ends with _stats.csv"
             )
-        return profile_of(document, "locust", _readings(document), METRICS)
+        return profile_of(document, "locust", _readings(document), METRICS, notes=unended(document))
 
 
 def _readings(document: bytes) -> Iterator[Reading]:
     for row in rows(document, ("Type", "Name", "Average Response Time")):
         numbers = {name: number(text) for name, text in row.items()}
+        uid = " ".join(filter(None, (row["Type"], row["Name"]))) or "Aggregated"
         if not numbers.get("Request Count", 1):
+            yield Reading(uid, {})
             continue
 
         def seconds(name: str, numbers: dict[str, ReadingValue] = numbers) -> ReadingValue:
@@ -71,4 +74,4 @@ def _readings(document: bytes) -> Iterator[Reading]:
             "failures": [numbers.get("Failure Count")],
             "content": [numbers.get("Average Content Size")],
         }
-        yield Reading(" ".join(filter(None, (row["Type"], row["Name"]))) or "Aggregated", columns)
+        yield Reading(uid, columns)

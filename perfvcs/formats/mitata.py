@@ -97,14 +97,14 @@ def _readings(file: _File) -> Iterator[Reading]:
         place = trial.group if trial.group is not None else -1
         group = file.layout[place].name if 0 <= place < len(file.layout) else None
         for run in trial.runs:
-            if run.stats is None:
-                continue
             uid, size = (
                 sized(trial.alias, run.args.items())
                 if run.args and trial.alias
                 else (run.name, None)
             )
-            yield Reading(f"{group} > {uid}" if group else uid, _columns(run.stats), size)
+            yield Reading(
+                f"{group} > {uid}" if group else uid, _columns(run.stats) if run.stats else {}, size
+            )
 
 
 def _columns(stats: _Stats) -> dict[str, list[ReadingValue]]:

@@ -9,18 +9,21 @@ from pathlib import PurePosixPath
 from typing import ClassVar, NamedTuple
 
 from perfvcs.formats._metric import usable
-from perfvcs.formats._readings import lines_of, number
+from perfvcs.formats._readings import lines_of, number, unended
 from perfvcs.formats._stacks import SAMPLES, CountedStacks, frame
 from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
 
 # sort 27811 [001] 51338.699845:    5025125 cpu-clock:u:
+# behind it stands the only frame of a recording without call graphs, whose programs are indented
 HEADER = re.compile(
-    r"(?P<program>\S.{0,200}?) +(?:[0-9]+/)?[0-9]+ +(?:\[[0-9]+\] +)?[0-9]+\.[0-9]+:"
-    r" +(?:(?P<period>[0-9]+) +)?(?P<event>\S+?):\s*"
+    r" {0,16}(?P<program>[^\s].{0,200}?)(?<=[^ ]) ++"
+    r"(?:[0-9]+/)?[0-9]+ +(?:\[[0-9]+\] +)?[0-9]+\.[0-9]+:"
+    r" +(?:(?P<period>[0-9]+) +)?(?P<event>\S+?): *(?P<frame>[0-9a-f]+ .*\))?\s*"
 )
 SIGNATURE = re.compile(
-    rb"^\S.{0,200}? +(?:[0-9]+/)?[0-9]+ +(?:\[[0-9]+\] +)?[0-9]+\.[0-9]+: +(?:[0-9]+ +)?\S+:\s*$",
+    rb"^ {0,16}[^\s].{0,200}?(?<=[^ ]) ++(?:[0-9]+/)?[0-9]+ +(?:\[[0-9]+\] +)?[0-9]+\.[0-9]+: +"
+    rb"(?:[0-9]+ +)?\S+: *(?:[0-9a-f]+ .*\))?\s*$",
     re.MULTILINE,
 )
 CLOCKS = ("cpu-clock", "task-clock")  # whose periods are nanoseconds
@@ -43,42 +46,63 @@ class PerfScript:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed where the text is cut off."""
-        samples = list(_samples(lines_of(document)))
+        lines = lines_of(document)
+        if not document.endswith(b"\n") and not lines[-1].strip():
+            lines.pop()  # the beginning of a frame, and no empty line
+        samples = list(_samples(lines))
         units = {metric: "ns" if metric == BUSY else "" for metric, _, _ in samples}
         counted = CountedStacks({SAMPLES: "", **units})
         for metric, weight, stack in samples:
-            counted.add(stack, {SAMPLES: 1.0, metric: weight})
-        return counted.profile(document, "perf-script")
+            weights = {} if weight is None else {metric: weight}
+            counted.add(stack, {SAMPLES: 1.0, **weights})
+        notes = unended(document)
+        if lines and _frame(lines[-1].strip()) and not notes:
+            notes = [
+                "no empty line ends its last stack: if the file was cut off, import a whole copy"
+            ]
+        return counted.profile(document, "perf-script", notes=notes)
 
 
 class _Sample(NamedTuple):
-    """What was sampled, how much of it the sample stands for, and the stack, root first."""
+    """What was sampled, how much of it the sample stands for, which not every recording says, and
+    the stack, root first.
+    """
 
     metric: str
-    weight: float
+    weight: float | None
     stack: list[str]
 
 
 def _samples(lines: list[str]) -> Iterator[_Sample]:
-    """All samples; one without a stack is its program."""
-    above, stack = None, list[str]()
+    """All samples; one without a stack is its program.
+
+    An empty line ends a stack. Editors take away the last one of a file, whose stack is whole all
+    the same if its last line is.
+    """
+    above, stack, last = None, list[str](), ""
     for line in lines:
         if above is not None and not line.strip():
-            event = above["event"].partition(":")[0]
-            metric = BUSY if event in CLOCKS else usable(event)
-            metric = f"{metric}_" if metric == SAMPLES else metric
-            yield _Sample(
-                metric, number(above["period"] or "") or 1.0, stack[::-1] or [above["program"]]
-            )
+            yield _sample(above, stack)
             above, stack = None, []
         elif above is not None:
             stack += _frame(line.strip())
-        else:
-            above = HEADER.fullmatch(line[:1000])
+            last = line
+        elif above := HEADER.fullmatch(line[:1000]):
+            last = ""
+            if above["frame"]:
+                yield _sample(above, _frame(above["frame"]))
+                above = None
     if above is not None:
-        raise Malformed(
-            "its last sample is cut off: copy it again, or end it with an empty line if it is whole"
-        )
+        if not last.endswith(")"):
+            raise Malformed("its last sample is cut off: copy it again")
+        yield _sample(above, stack)
+
+
+def _sample(above: re.Match[str], stack: list[str]) -> _Sample:
+    event = above["event"].partition(":")[0]
+    metric = BUSY if event in CLOCKS else usable(event)
+    metric = f"{metric}_" if metric == SAMPLES else metric
+    return _Sample(metric, number(above["period"] or ""), stack[::-1] or [above["program"]])
 
 
 def _frame(line: str) -> list[str]:

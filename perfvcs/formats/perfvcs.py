@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.profile import Profile, decode
+from perfvcs.profile import Profile
+from perfvcs.profile.decoding import decode
 
 
 @dataclass(frozen=True)

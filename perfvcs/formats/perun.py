@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs import environment
 from perfvcs.formats._amounts import resources
 from perfvcs.formats._blocks import blocks, listed, mapping, text
 from perfvcs.formats._foreign import UNKNOWN, bounded, collected, parsed
 from perfvcs.formats._metric import metric
+from perfvcs.formats._readings import machine
 from perfvcs.formats._rowwise import amounts
 from perfvcs.profile import Design, Environment, Job, Processed, Profile
 from perfvcs.profile.fittedmodels import AnyEntry, as_written
@@ -162,13 +162,13 @@ def _postprocessors(content: Mapping[str, Any]) -> list[Processed]:
 
 def _environment(content: Mapping[str, Any], notes: dict[str, str]) -> Environment:
     """The machine, where a newer profile describes it."""
-    machine = mapping(content.get("machine"), "$.machine")
+    described = mapping(content.get("machine"), "$.machine")
     fields = {
-        ours: machine[theirs][:MAX_NAME]
+        ours: described[theirs]
         for theirs, ours in MACHINE.items()
-        if isinstance(machine.get(theirs), str)
+        if isinstance(described.get(theirs), str)
     }
-    return Environment(fields, environment.fingerprint(fields) if fields else "", notes)
+    return machine(fields, notes)
 
 
 def _json(value: object) -> str:

@@ -19,7 +19,6 @@ METRICS = {
 }
 MACHINE = {
     "hostname": "host",
-    "platform": "system",
     "cpu_model_name": "cpu",
     "cpu_config": "cpu_config",
     "python_version": "python",
@@ -28,9 +27,13 @@ MACHINE = {
 
 
 class _Run(msgspec.Struct):
-    """A process; of warm-ups and values, each pair of a warm-up has the number of loops first."""
+    """A process; of warm-ups and values, each pair of a warm-up has the number of loops first.
+
+    Before version 1.0 of pyperf, which was called perf, values were samples.
+    """
 
     values: list[ReadingValue] = []
+    samples: list[ReadingValue] = []
     warmups: list[tuple[ReadingValue, ReadingValue]] = []
     metadata: dict[str, Any] = {}
 
@@ -38,6 +41,7 @@ class _Run(msgspec.Struct):
 class _Benchmark(msgspec.Struct):
     runs: list[_Run]
     metadata: dict[str, Any] = {}
+    common_metadata: dict[str, Any] = {}  # before version 1.0
 
 
 class _File(msgspec.Struct):
@@ -56,13 +60,18 @@ class Pyperf:
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By its loops, or the version of the tool."""
         return tells(head, "benchmarks", "runs") and (
-            tells(head, "warmups") or tells(head, "loops") or tells(head, "values")
+            tells(head, "warmups")
+            or tells(head, "loops")
+            or tells(head, "values")
+            or tells(head, "common_metadata")
         )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
         file = typed(document, _File)
         shared = file.metadata
+        platform = str(shared.get("platform") or "")
+        system, _, release = platform.partition("-")
         dates = sorted(
             str(run.metadata["date"]).replace(" ", "T")
             for benchmark in file.benchmarks
@@ -75,8 +84,12 @@ class Pyperf:
             chain.from_iterable(_readings(benchmark, shared) for benchmark in file.benchmarks),
             dict(METRICS.values()),
             machine=machine(
-                {ours: shared.get(theirs) for theirs, ours in MACHINE.items()},
-                {"command": shared.get("command")},
+                {
+                    **{ours: shared.get(theirs) for theirs, ours in MACHINE.items()},
+                    "system": system,
+                    "kernel": release,
+                },
+                {"command": shared.get("command"), "platform": platform},
             ),
             started=next(iter(dates), ""),
             ended=next(reversed(dates), ""),
@@ -87,12 +100,14 @@ def _readings(benchmark: _Benchmark, shared: dict[str, Any]) -> Iterator[Reading
     """What each process of a benchmark measured; one that only looked for the number of loops has
     no values.
     """
-    metadata = {**shared, **benchmark.metadata}
+    metadata = {**shared, **benchmark.common_metadata, **benchmark.metadata}
     metric, _ = METRICS.get(str(metadata.get("unit", "second")), METRICS["integer"])
     uid = str(metadata.get("name") or "benchmark")
-    executions = (run for run in benchmark.runs if run.values)
+    executions = [run for run in benchmark.runs if run.values or run.samples]
+    if not executions:
+        yield Reading(uid, {})
     for number, run in enumerate(executions):
         yield Reading(
             uid, {metric: [value for _, value in run.warmups]}, execution=number, mark=REPEATED
         )
-        yield Reading(uid, {metric: run.values}, execution=number)
+        yield Reading(uid, {metric: run.values or run.samples}, execution=number)

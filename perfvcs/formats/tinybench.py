@@ -12,17 +12,58 @@ import msgspec
 from perfvcs.formats._foreign import bounded, parsed
 from perfvcs.formats._readings import (
     Reading,
-    Statistics,
-    columns,
+    ReadingValue,
     machine,
     profile_of,
     shaped,
+    summary,
     tells,
 )
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
+
+
+class Statistics(msgspec.Struct):
+    """The statistics of one task, also of vitest, which runs tinybench; their names differ between
+    versions.
+    """
+
+    samples: list[ReadingValue] | None = None
+    mean: ReadingValue = None
+    sd: ReadingValue = None
+    median: ReadingValue = None
+    p50: ReadingValue = None
+    min: ReadingValue = None
+    max: ReadingValue = None
+    p75: ReadingValue = None
+    p99: ReadingValue = None
+    sampleCount: ReadingValue = None
+    samplesCount: ReadingValue = None
+
+
+def columns(stats: Statistics) -> dict[str, list[ReadingValue]]:
+    """The samples as iterations; where they were not written, the mean."""
+    if stats.samples:
+        return {"wall": [_seconds(value) for value in stats.samples]}
+    median = stats.p50 if stats.median is None else stats.median
+    samples = stats.samplesCount if stats.sampleCount is None else stats.sampleCount
+    return summary(
+        "wall",
+        _seconds(stats.mean),
+        deviation=_seconds(stats.sd),
+        median=_seconds(median),
+        least=_seconds(stats.min),
+        largest=_seconds(stats.max),
+        p75=_seconds(stats.p75),
+        p99=_seconds(stats.p99),
+        samples=samples,
+    )
+
+
+def _seconds(value: ReadingValue) -> ReadingValue:
+    return None if value is None else value / 1e3
 
 
 class _Result(Statistics):
@@ -64,9 +105,8 @@ class Tinybench:
             )
         tasks = shaped(entries, list[_Task], "$")
         readings = [
-            Reading(task.name, columns(task.result.latency or task.result))
+            Reading(task.name, columns(task.result.latency or task.result) if task.result else {})
             for task in tasks
-            if task.result is not None
         ]
         runtimes = [
             f"{task.result.runtime} {task.result.runtimeVersion}".strip()

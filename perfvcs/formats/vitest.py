@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, Statistics, columns, profile_of, tells, typed
+from perfvcs.formats._readings import Reading, profile_of, tells, typed
+from perfvcs.formats.tinybench import Statistics, columns
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s")}

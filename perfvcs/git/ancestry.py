@@ -16,10 +16,12 @@ from perfvcs.git.command import GitError, start
 from perfvcs.git.project import Project
 
 OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-AUTHOR = re.compile(rb"^author [^\n]*> (-?\d{1,10}) [+-]\d{4}$", re.MULTILINE)
+AUTHOR = rb"(?m)^author [^\n]*> (-?\d{1,10}) [+-]\d{4}$"
 MOST_REFERENCES = 200  # references, the newest first
+# a tag that is a version: v1.2, project-1.2.3, 2024.1.post1; a release candidate is none
+RELEASE = r"(?:[A-Za-z][\w.+-]{0,60}[-_/])?v?\d{1,9}(?:[._]\d{1,9}){1,5}(?:[.-]?(?:post|p)\d{1,9})?"
 BRANCH_FOLDERS = ("refs/heads", "refs/remotes", "refs/pull", "refs/merge-requests")
-REQUEST = re.compile(r"refs/(?:remotes/[^/]+/)?(?:pull|pr|merge-requests)/(\d{1,9})(?:/head)?")
+REQUEST = r"refs/(?:remotes/[^/]+/)?(?:pull|pr|merge-requests)/(\d{1,9})(?:/head)?"
 
 
 class CommitDates:
@@ -64,7 +66,7 @@ class CommitDates:
         if len(words) != 3:  # missing
             return None
         content = stdout.read(int(words[2]) + 1)
-        author = AUTHOR.search(content.partition(b"\n\n")[0]) if words[1] == b"commit" else None
+        author = re.search(AUTHOR, content.partition(b"\n\n")[0]) if words[1] == b"commit" else None
         return (
             f"{datetime.fromtimestamp(int(author[1]), UTC):%Y-%m-%dT%H:%M:%SZ}" if author else None
         )
@@ -111,7 +113,7 @@ def unmerged(project: Project, into: str) -> Iterator[Unmerged]:
 
 
 def _named(commit: str, reference: str, local: set[str]) -> Unmerged:
-    if request := REQUEST.fullmatch(reference):
+    if request := re.fullmatch(REQUEST, reference):
         sign = "!" if "merge-requests" in reference else "#"
         return Unmerged(f"{sign}{request[1]}", int(request[1]), reference, commit)
     kind, _, name = reference.removeprefix("refs/").partition("/")
@@ -206,3 +208,25 @@ class Ancestry:
                 waiting += new
             self._above[commit] = ancestors
         return self._above[commit]
+
+
+def releases(project: Project, revision: str = "HEAD") -> dict[str, str]:
+    """The ancestors of a revision that are tagged as versions, the newest first: tag -> commit; of
+    one commit the highest version.
+    """
+    listed = project.git(
+        "for-each-ref",
+        f"--merged={revision}",
+        "--sort=version:refname",
+        "--format=%(refname:lstrip=2) %(objectname) %(*objectname)",
+        "refs/tags",
+    )
+    tags: dict[str, str] = {}
+    for line in listed.splitlines():
+        name, *ids = line.split()
+        if re.fullmatch(RELEASE, name):
+            tags[ids[-1]] = name
+    if not tags:
+        return {}
+    order = project.git("rev-list", "--topo-order", "--simplify-by-decoration", revision).split()
+    return {tags[commit]: commit for commit in order if commit in tags}

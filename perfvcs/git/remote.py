@@ -34,6 +34,7 @@ REACHING = (
     r"(?s:(http|https|credential|protocol|ssh)\..*|core\.(sshcommand|askpass|gitproxy)"
     r"|url\..*\.(insteadof|pushinsteadof))"
 )
+OF_REMOTE = ("proxy", "proxyauthmethod", "uploadpack", "receivepack")
 MOST_MEMORY = 1 << 31  # bytes; of deltas, a small pack can make objects of any size
 MOST_SECONDS = 600  # of a processor, that one fetch may take
 # bytes a second, and for how long they may be fewer
@@ -115,10 +116,7 @@ class Remote:
             own_settings = tuple(
                 (f"remote.{SETTINGS_NAME}.{key.rpartition('.')[2]}", value)
                 for key, value in settings
-                if re.fullmatch(
-                    rf"remote\.{re.escape(wanted)}\.(proxy|proxyauthmethod|uploadpack|receivepack)",
-                    key,
-                )
+                if key in {f"remote.{wanted}.{setting}" for setting in OF_REMOTE}
             )
             return cls(wanted, address, first, project.root, (*reaching, *own_settings))
         if not re.search(r"[/:]", wanted) and not Path(wanted).exists():

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 CONFIDENCE = 0.99
+BATCHES = (10, 20, 40)  # values
+FEWEST_DF = 4  # degrees of freedom
 
 
 @dataclass(frozen=True)
@@ -136,29 +138,20 @@ def _array(kind: str, values: NDArray[np.generic]) -> array:  # type: ignore[typ
 
 
 def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]) -> list[Level]:
-    """The stretches before, between and after the steps; what lies in a drift is none.
+    """The stretches before, between and after the steps.
 
     Their intervals take into account that neighbouring commits resemble each other, as those of the
     steps do.
     """
     import numpy as np
 
-    from perfvcs.statistics.changepoints.drift import residuals
-    from perfvcs.statistics.changepoints.stepfilter import batches
+    from perfvcs.statistics.changepoints.stepfilter import residuals
     from perfvcs.statistics.changepoints.steps import level, scale
 
     values = np.array(course.levels)
     spread = scale(values)
-    drifts = [step.word == "drift" for step in steps]
-    ends = [step.first if drift else step.place for step, drift in zip(steps, drifts, strict=True)]
-    starts = [step.last if drift else step.place for step, drift in zip(steps, drifts, strict=True)]
-    cuts = sorted({*starts, *ends} - {0, len(values)})
-    inflation = batches(np.clip(residuals(values, cuts) / spread, -3.0, 3.0), cuts)
-    spans = [
-        (start, end)
-        for start, end in zip([0, *starts], [*ends, len(values)], strict=True)
-        if start < end
-    ]
+    cuts = sorted({step.place for step in steps})
+    inflation = _batches(np.clip(residuals(values, cuts) / spread, -3.0, 3.0), cuts)
     return [
         _level(
             commits[course.places[start]],
@@ -166,8 +159,30 @@ def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]
             level(values[start:end], spread[start:end]),
             inflation,
         )
-        for start, end in spans
+        for start, end in pairwise([0, *cuts, len(values)])
     ]
+
+
+def _batches(left: NDArray[np.float64], places: Sequence[int]) -> float:
+    """The inflation by any dependence, by the means of batches of 10, 20 and 40 residuals about the
+    levels between ``places``; at least 1.
+
+    It sees what wanders slowly, too, which no lag 1 autocorrelation shows. Source: Conway 1963
+    (batch means).
+    """
+    import numpy as np
+
+    whole, inflation = float(left @ left) / max(len(left) - len(places) - 1, 1), 1.0
+    for length in BATCHES:
+        squares, df = 0.0, 0
+        for low, high in pairwise([0, *places, len(left)]):
+            count = (high - low) // length
+            if count > 1:
+                means = left[high - count * length : high].reshape(count, length).mean(axis=1)
+                squares, df = squares + float(((means - means.mean()) ** 2).sum()), df + count - 1
+        if df >= FEWEST_DF and whole > 0:
+            inflation = max(inflation, length * squares / df / whole)
+    return float(np.float64(inflation))
 
 
 def _level(first: str, last: str, estimate: statistics.LevelEstimate, inflation: float) -> Level:

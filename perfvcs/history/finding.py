@@ -1,6 +1,4 @@
-"""What a series shows, in words of the project: steps and drifts with their commits, switching,
-spread, and its newest value.
-"""
+"""What a series shows, in words of the project: steps with their commits, and its newest value."""
 
 from __future__ import annotations
 
@@ -15,8 +13,7 @@ from perfvcs.check.vocabulary import direction
 from perfvcs.profile.naming import labelled
 from perfvcs.statistics.changepoints.steps import TURNS
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import at_sizes, change, percent, quantity, step
-from perfvcs.text.words import counted
+from perfvcs.text.quantity import at_sizes, change, quantity, step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +28,6 @@ COMMITS_AROUND = 12  # commits shown on each side of a step
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 
 Direction = Literal["degradation", "improvement"]
-FindingWord = Literal["degradation", "improvement", "drift"]
 ID_CHARACTERS = 10  # characters of a commit's id
 
 
@@ -48,9 +44,9 @@ class CurveLevels:
 
 @dataclass(frozen=True)
 class Finding:
-    """A step or drift of one line.
+    """A step of one line.
 
-    ``commit`` is the likeliest one, of a drift the last; it may be any of the ``commits`` from
+    ``commit`` is the likeliest one; it may be any of the ``commits`` from
     ``first`` to ``last``, those that were not measured among them. ``effect`` is after/before - 1
     with its 99 % interval ``low``..``high`` (None: unknown), ``before`` and ``after`` are levels in
     the metric's unit, ``around`` those of the single commits nearby. ``turn`` is the likeliest
@@ -67,7 +63,6 @@ class Finding:
     first: str
     last: str
     commits: int
-    drift: bool
     effect: float
     low: float | None
     high: float | None
@@ -100,9 +95,9 @@ class Finding:
         return direction(self.line, self.effect)
 
     @property
-    def word(self) -> FindingWord:
-        """The direction of a step; a drift is called one."""
-        return "drift" if self.drift else self.direction
+    def word(self) -> Direction:
+        """What it is called: its direction."""
+        return self.direction
 
     @property
     def denied(self) -> bool:
@@ -111,43 +106,14 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Switching:
-    """A line that moves back and forth between ``levels`` (in the metric's unit) from the commit
-    ``first`` to ``last``, ``moves`` times.
-    """
-
-    line: Line
-    turn: int
-    first: str
-    last: str
-    levels: tuple[float, ...]
-    shares: tuple[float, ...]
-    moves: int
-
-
-@dataclass(frozen=True)
-class Noisier:
-    """A line whose spread (standard deviation, as a share of the level) changed at a commit; it may
-    have become calmer.
-    """
-
-    line: Line
-    turn: int
-    commit: str
-    before: float
-    after: float
-    p: float
-
-
-@dataclass(frozen=True)
 class Newest:
     """The newest value of a line, which is not what one more value at the present level would be.
 
     ``commit`` is the newest measured one, ``value`` and the level ``expected`` are in the metric's
     unit, ``low``..``high`` is where one more value would be but for a ``chance`` of 1 in 1,000;
-    ``support`` counts the earlier values. ``word``: the direction, or ``suspected`` where too few
-    support it, or chance is from 1 to 5 in 1,000. ``since`` is the first of the newest values that
-    are all unusual.
+    ``support`` counts the earlier values. ``word``: the direction, or ``suspected`` where it is
+    alone, and too few support the level or chance is not below 1 in 10,000. ``since`` is the first
+    of the newest values that are all unusual.
     """
 
     line: Line
@@ -169,8 +135,7 @@ def described(
 ) -> Finding:
     """A step of a line's course along ``commits``, with the ends of its interval."""
     places = course.places
-    drift = point.word == "drift"
-    turn = places[point.last if drift else point.place]
+    turn = places[point.place]
     last = places[point.last]
     preceding = places[point.first - 1] if point.first else None
     # What came after the last measured commit at the old level is under suspicion, measured or not.
@@ -185,8 +150,7 @@ def described(
         commits[first],
         commits[last],
         last - first + 1,
-        drift,
-        relative(point.effect) or 0.0,
+        moved(point.effect),
         relative(low),
         relative(high),
         level(point.before),
@@ -206,6 +170,13 @@ def level(logarithm: float) -> float:
 def relative(difference: float) -> float | None:
     """A difference of logarithms as after/before - 1; None where it is beyond a float."""
     return expm1(difference) if isfinite(difference) and difference < LARGEST_EXPONENT else None
+
+
+def moved(difference: float) -> float:
+    """``relative`` of what was found to change: as large as a float can be where it is beyond
+    one, so that its direction is still known.
+    """
+    return expm1(min(difference, LARGEST_EXPONENT))
 
 
 def title(line: Line) -> str:
@@ -243,33 +214,8 @@ class SeriesFields(msgspec.Struct, frozen=True):
 
 
 def remarks_of(series: JudgedLine | SeriesRecord) -> list[str]:
-    """The remarks on one line, the newest value first."""
-    remarks = [newest(series.newest)] if series.newest else []
-    remarks += [switching(series.switching)] if series.switching else []
-    return [*remarks, *map(noisier, series.noisier)]
-
-
-def switching(finding: Switching) -> str:
-    """``switches between 12.1 ms (60 %) and 13.7 ms (40 %) since abc1234, 41 times``."""
-    levels = [
-        f"{quantity(level, finding.line.unit)} ({100 * share:.0f} %)"
-        for level, share in zip(finding.levels, finding.shares, strict=True)
-    ]
-    named = f"{', '.join(levels[:-1])} and {levels[-1]}" if len(levels) > 1 else levels[0]
-    return (
-        f"switches between {named} since {finding.first[:ID_CHARACTERS]},"
-        f" {counted(finding.moves, 'time')}"
-    )
-
-
-def noisier(finding: Noisier) -> str:
-    """``noisier since abc1234: values differ by 4.1 %, before by 1.2 %``."""
-    word = "noisier" if finding.after > finding.before else "calmer"
-    before, after = percent(finding.before)[1:], percent(finding.after)[1:]
-    return (
-        f"{word} since {finding.commit[:ID_CHARACTERS]}: values differ by {after}, before by"
-        f" {before}"
-    )
+    """The remarks on one line."""
+    return [newest(series.newest)] if series.newest else []
 
 
 def newest(finding: Newest) -> str:

@@ -14,16 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.acceptance import Acceptance, Move, ruling
 from perfvcs.check.vocabulary import direction
-from perfvcs.history.finding import (
-    CurveLevels,
-    Finding,
-    Newest,
-    Noisier,
-    Switching,
-    described,
-    level,
-    relative,
-)
+from perfvcs.history.finding import CurveLevels, Finding, Newest, described, level, moved
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.index.seriesresults import Found, Given
 from perfvcs.statistics.changepoints.horvath import FEWEST_VALUES
@@ -66,7 +57,7 @@ def successions(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dic
 
 def difference(old: Line, new: Line) -> str:
     """In words, what keeps two lines from being one."""
-    from perfvcs.check.case import differences, redefined
+    from perfvcs.check.comparability import differences, redefined
 
     reasons = "; ".join(filter(None, (differences(old, new), redefined(old, new))))
     return reasons or "the job was redefined"
@@ -143,7 +134,7 @@ def meanwhile(repository: Repository, findings: Sequence[Finding]) -> Mapping[in
 
 @dataclass(frozen=True)
 class JudgedLine:
-    """The result for one line: ``findings`` are steps and drifts, oldest first.
+    """The result for one line: ``findings`` are steps, oldest first.
 
     ``found`` is the same for statistics.
 
@@ -154,8 +145,6 @@ class JudgedLine:
     found: Found
     findings: list[Finding]
     verdicts: Mapping[int, Verdict]
-    switching: Switching | None = None
-    noisier: tuple[Noisier, ...] = ()
     newest: Newest | None = None
 
 
@@ -282,7 +271,7 @@ def _described(
             finding = _by_turns(
                 finding, verdict, contradicted=sides >= FEWEST_A_SIDE and _apart(verdict, low, high)
             )
-        elif not finding.drift:
+        else:
             finding = replace(
                 finding, contradiction=_denied(in_turns, range(step.first, step.last + 1))
             )
@@ -292,7 +281,7 @@ def _described(
         if is_newest and len(course.levels) - 1 not in in_turns
         else None
     )
-    return JudgedLine(judged, findings, in_turns, *_others(line, course, judged, commits), newest)
+    return JudgedLine(judged, findings, in_turns, newest)
 
 
 def _by_turns(finding: Finding, verdict: Verdict, *, contradicted: bool) -> Finding:
@@ -345,37 +334,12 @@ def _denied(in_turns: Mapping[int, Verdict], places: Sequence[int]) -> str:
     )
 
 
-def _others(
-    line: Line, course: Course, judged: Found, commits: Sequence[str]
-) -> tuple[Switching | None, tuple[Noisier, ...]]:
-    """Switching, and changes of spread."""
-    judgement, places = judged.judgement, course.places
-    switching = None
-    if judgement.switching:
-        first, last = places[judgement.switching.first], places[judgement.switching.last]
-        levels = tuple(map(level, judgement.switching.levels))
-        shares, moves = judgement.switching.shares, judgement.switching.moves
-        switching = Switching(line, first, commits[first], commits[last], levels, shares, moves)
-    noisier = [
-        Noisier(
-            line,
-            places[spread.place],
-            commits[places[spread.place]],
-            spread.before,
-            spread.after,
-            spread.p,
-        )
-        for spread in judgement.noisier
-    ]
-    return switching, tuple(noisier)
-
-
 def _newest(line: Line, course: Course, judged: Found, commits: Sequence[str]) -> Newest | None:
     """The newest value, if it is unusual."""
     new, places = judged.judgement.newest, course.places
-    if new is None or new.word == "usual":
+    if new is None or not new.reported:
         return None
-    effect = relative(new.effect) or 0.0
+    effect = moved(new.effect)
     turn = places[new.place]
     since = commits[places[new.place if new.since is None else new.since]]
     return Newest(

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.errors import UsageError
 from perfvcs.history.judging import judged
+from perfvcs.history.standings import standings
 from perfvcs.history.verdict import Verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfvcs.history.finding import Finding
+    from perfvcs.history.triage import Standing
     from perfvcs.repository import Repository
 
 
@@ -21,24 +23,25 @@ MOST_COMPARED = 50  # pairs of commits that are compared for it, which takes abo
 
 
 class Marks(NamedTuple):
-    """The steps and drifts by commit, the largest first; not ``complete`` where there are too many
-    values or comparisons to be judged in passing.
+    """The steps by commit, the largest first, with their ``standings`` by the ``id`` of each; not
+    ``complete`` where there are too many values or comparisons to be judged in passing.
     """
 
     findings: Mapping[str, Sequence[Finding]]
+    standings: Mapping[int, Standing]
     complete: bool = True
 
 
 def marks(repository: Repository, revision: str) -> Marks:
-    """The steps and drifts along the first parents of a revision; those that are not known yet are
+    """The steps along the first parents of a revision; those that are not known yet are
     computed.
     """
     if repository.index.most_levels() > MOST_READ_LEVELS:
-        return Marks({}, complete=False)
+        return Marks({}, {}, complete=False)
     try:
         return repository.index.consistent(lambda: _marks(repository, revision))
     except UsageError:  # perf.toml or perf-accepted.toml cannot be read: who judges by them says so
-        return Marks({})
+        return Marks({}, {})
 
 
 def _marks(repository: Repository, revision: str) -> Marks:
@@ -48,7 +51,7 @@ def _marks(repository: Repository, revision: str) -> Marks:
     verdicts = Verdicts(repository, most=MOST_COMPARED)
     judgements = judged(repository, lines, courses, commits, verdicts)
     if verdicts.left_out:
-        return Marks({}, complete=False)
+        return Marks({}, {}, complete=False)
     findings_by_commit: dict[str, list[Finding]] = defaultdict(list)
     for judgement in judgements.values():
         for finding in judgement.findings:
@@ -57,5 +60,6 @@ def _marks(repository: Repository, revision: str) -> Marks:
         {
             commit: sorted(findings, key=lambda finding: -abs(finding.effect))
             for commit, findings in findings_by_commit.items()
-        }
+        },
+        standings(repository, lines, courses, judgements, commits) if findings_by_commit else {},
     )

@@ -5,7 +5,8 @@ analysed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -13,6 +14,7 @@ import msgspec
 from perfvcs.environment.host import names as names_of
 from perfvcs.history.finding import title
 from perfvcs.history.judging import SHORTEST_BY, judged, successions
+from perfvcs.history.standings import standings
 from perfvcs.history.unlisted import Unlisted, unlisted
 from perfvcs.history.verdict import Verdicts
 from perfvcs.profile.benchmarkfilter import EVERYTHING
@@ -21,8 +23,9 @@ from perfvcs.statistics.changepoints.steps import BY_SERIES
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit, Fixed
-    from perfvcs.history.finding import Finding, Newest, Noisier, Switching
+    from perfvcs.history.finding import Finding, Newest
     from perfvcs.history.judging import JudgedLine
+    from perfvcs.history.triage import Standing
     from perfvcs.index.lines import Course, Line
     from perfvcs.profile import Environment
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter
@@ -57,12 +60,11 @@ class Overview(msgspec.Struct, frozen=True):
     ``short`` names the benchmarks and metrics with fewer than ``shortest`` commits of which nothing
     was settled in turns, ``unusable`` counts values without a logarithm that were left out,
     ``aside`` measured commits on branches that were merged. ``unlisted`` are degradations that
-    `perf check` has reported, and that are not among the findings.
+    `perf check` has reported, and that are not among the findings; ``compared``: it has reported
+    on each two measured neighbours. ``standings`` are those of the findings, by their ``id``.
     """
 
     findings: Sequence[Finding]
-    switching: Sequence[Switching]
-    noisier: Sequence[Noisier]
     newest: Sequence[Newest]
     details: dict[str, Commit]
     environments: dict[SeriesName, str]
@@ -75,11 +77,17 @@ class Overview(msgspec.Struct, frozen=True):
     unusable: int
     aside: int
     unlisted: Sequence[Unlisted]
+    compared: bool
+    standings: Mapping[int, Standing]
 
     def of_newest(self, commits: int | None) -> Sequence[Finding]:
         """The findings of the newest commits that have any; of all for None."""
         wanted = list(dict.fromkeys(finding.commit for finding in self.findings))[:commits]
         return [finding for finding in self.findings if finding.commit in wanted]
+
+    def standing(self, finding: Finding) -> Standing:
+        """What became of one of the findings."""
+        return self.standings[id(finding)]
 
     def place(self, line: Line) -> str:
         """The environment of a line in which something was found; empty where it has only one."""
@@ -129,16 +137,10 @@ def _overview(
     judgements = judged(repository, lines, courses, commits, verdicts, detector=detector)
     findings = [finding for line in judgements.values() for finding in line.findings]
     findings.sort(key=_newest_and_largest)
-    switching = [line.switching for line in judgements.values() if line.switching]
-    switching.sort(key=lambda stretch: -stretch.turn)
-    noisier = [change for line in judgements.values() for change in line.noisier]
-    noisier.sort(key=lambda change: -change.turn)
     newest = [line.newest for line in judgements.values() if line.newest]
     newest.sort(key=_newest_and_largest)
     mentioned = [finding.commit for finding in findings]
-    mentioned += [change.commit for change in noisier]
     mentioned += [value.commit for value in newest]
-    mentioned += [stretch.first for stretch in switching]
     # most series have the same
     places = {course.places.tobytes(): course.places for course in courses.values()}
     measured = set[int]().union(*places.values())
@@ -148,10 +150,10 @@ def _overview(
         for number, course in courses.items()
         if _is_short(course, judgements.get(number), shortest)
     }
+    recall = repository.index.memory.recall
+    neighbours = pairwise(commits[place] for place in sorted(measured))
     return Overview(
         findings,
-        switching,
-        noisier,
         newest,
         repository.project.describe(mentioned),
         _environments([lines[number] for number in courses]),
@@ -164,6 +166,8 @@ def _overview(
         sum(course.unusable for course in courses.values()),
         aside,
         unlisted(repository, commits, lines, courses, judgements, shortest),
+        bool(short) and all(recall(*pair) for pair in neighbours),
+        standings(repository, lines, courses, judgements, commits) if findings else {},
     )
 
 

@@ -4,7 +4,8 @@ and what the series shows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.git.project import Commit
-    from perfvcs.history.finding import Finding, Newest, Noisier, Switching
+    from perfvcs.history.finding import Finding, Newest
     from perfvcs.index.lines import Course, Line
     from perfvcs.repository import Repository
 
-COMPARED = 5_000  # comparisons of neighbours; of more, the oldest of each series are left out
+# comparisons of neighbours; of more, the oldest of each series are left out unless a step is there
+COMPARED = 5_000
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,6 @@ class SeriesRecord:
     verdicts: Mapping[int, Verdict]
     began: str = ""
     findings: list[Finding] = field(default_factory=list)
-    switching: Switching | None = None
-    noisier: tuple[Noisier, ...] = ()
     newest: Newest | None = None
 
     def word(self, turn: int) -> str:
@@ -93,7 +93,12 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
     aside = len(others.intersection(repository.project.walk(revision))) if others else 0
     verdicts = Verdicts(repository, () if aside else commits)
     judgements = judged(repository, lines, courses, commits, verdicts)
-    neighbours = _neighbours(lines, courses, commits, verdicts)
+    stepping = {
+        (lines[number].environment.fingerprint, finding.turn)
+        for number, judgement in judgements.items()
+        for finding in judgement.findings
+    }
+    neighbours = _neighbours(lines, courses, commits, verdicts, stepping)
     began = successions(lines, courses)
     reach = commitlevels.reach(flat)
     all_series, start = [], 0
@@ -109,13 +114,7 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
             began.get(number, ""),
         )
         if judgement := judgements.get(number):
-            series = replace(
-                series,
-                findings=judgement.findings,
-                switching=judgement.switching,
-                noisier=judgement.noisier,
-                newest=judgement.newest,
-            )
+            series = replace(series, findings=judgement.findings, newest=judgement.newest)
         all_series.append(series)
     all_series.sort(key=_order)
     measured = np.flatnonzero(np.bincount(flat.position)).tolist()
@@ -129,24 +128,34 @@ def _neighbours(
     courses: Mapping[int, Course],
     commits: Sequence[str],
     verdicts: Verdicts,
+    stepping: Set[tuple[str, int]],
 ) -> dict[int, dict[int, Verdict]]:
-    """The verdicts on the commit before and this one by line and element, the newest of each line
-    first, as many as there is time for.
+    """The verdicts on the commit before and this one by line and element: the newest of each line
+    first, as many as there is time for, and all where a line has a step in that environment.
     """
     asked: dict[CommitPair, list[tuple[int, int]]] = {}
     longest, count = max((len(course.places) for course in courses.values()), default=0), 0
     where = {number: lines[number].environment.fingerprint for number in courses}
-    for back in range(1, longest):
+
+    def ask(number: int, turn: int) -> None:
+        places = courses[number].places
+        pair = CommitPair(commits[places[turn - 1]], commits[places[turn]], where[number])
+        asked.setdefault(pair, []).append((number, turn))
+
+    newest = 0
+    while newest + 1 < longest and count < COMPARED:
+        newest += 1
         for number, course in courses.items():
-            turn = len(course.places) - back
-            if turn > 0:
-                pair = CommitPair(
-                    commits[course.places[turn - 1]], commits[course.places[turn]], where[number]
-                )
-                asked.setdefault(pair, []).append((number, turn))
+            if len(course.places) > newest:
+                ask(number, len(course.places) - newest)
                 count += 1
-        if count >= COMPARED:
-            break
+    for number, course in courses.items():
+        older = course.places[: max(0, len(course.places) - newest)]
+        for environment, place in stepping:
+            if environment == where[number]:
+                turn = bisect_left(older, place)
+                if 0 < turn < len(older) and older[turn] == place:
+                    ask(number, turn)
     verdicts_by_line: dict[int, dict[int, Verdict]] = {}
     for pair, rows in verdicts.of(asked).items():
         for number, turn in asked[pair]:

@@ -1,5 +1,5 @@
-"""The series of one benchmark for views: a point per commit with its verdict, the levels, steps and
-drifts, and where one begins anew.
+"""The series of one benchmark for views: a point per commit with its verdict, the levels, steps,
+and where one begins anew.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from perfvcs.check.subject import Level, Point, Series, Step
 from perfvcs.history import commitlevels
 from perfvcs.history.finding import LARGEST_EXPONENT, remarks_of
 from perfvcs.history.judging import Allowance, judged, successions
+from perfvcs.history.standings import standings
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.repository.benchmarks import has_line
-from perfvcs.text.words import counted, metric_rank
+from perfvcs.text.words import ambiguous, counted, metric_rank
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit, Project
     from perfvcs.history.finding import Finding
+    from perfvcs.history.triage import Standing
     from perfvcs.index.lines import Line
     from perfvcs.profile import Environment
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter
@@ -122,7 +124,12 @@ def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | 
     straight = repository.index.courses(chosen, order.straight)
     judgements = judged(repository, lines_called, straight, order.straight, verdicts)
     accepted = Allowance(repository, order.straight)
+    became = standings(repository, lines_called, straight, judgements, order.straight)
     begun = successions(lines_called, courses)
+    several = ambiguous(
+        ((line.job.label, line.uid, line.size, line.metric), line.job.collector)
+        for line in map(lines_called.__getitem__, chosen)
+    )
     context = _About(repository.project.describe(commits), set(order.straight))
     series: list[Series] = []
     unusable = sum(course.unusable for course in courses.values())
@@ -133,8 +140,11 @@ def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | 
         points = list(
             _points(centres[number], context, verdicts_by_line[number], medians[key, unit])
         )
+        label = line.job.label
+        if (label, *unit) in several:
+            label = f"{label} ({line.job.collector})"
         shown = Series(
-            line.job.label,
+            label,
             *unit,
             line.unit,
             line.better,
@@ -150,7 +160,8 @@ def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | 
                 shown,
                 levels=list(_held(levels, points)),
                 steps=[
-                    step_of(finding, accepted.reason(finding)) for finding in judgement.findings
+                    step_of(finding, accepted.reason(finding), became[id(finding)])
+                    for finding in judgement.findings
                 ],
                 remarks=remarks_of(judgement),
             )
@@ -179,7 +190,7 @@ def _held(levels: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
             yield level
 
 
-def step_of(finding: Finding, accepted: str | None) -> Step:
+def step_of(finding: Finding, accepted: str | None, standing: Standing) -> Step:
     """A finding as figures draw it; ``accepted`` says why it is."""
     return Step(
         finding.commit,
@@ -198,6 +209,7 @@ def step_of(finding: Finding, accepted: str | None) -> Step:
         accepted,
         finding.contradiction,
         finding.levels if finding.curve else "",
+        "" if finding.contradiction or accepted is not None else standing.text,
     )
 
 

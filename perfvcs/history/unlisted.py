@@ -82,11 +82,15 @@ class SeriesAlong(NamedTuple):
             if in_turns:
                 return "its commits were measured in turns and are the same"
         if len(places) < shortest:
-            return f"measured on {counted(len(places), 'commit')}, {shortest} are needed"
+            has = counted(len(places), "commit")
+            return f"not measured in turns, and a series needs {shortest} commits; it has {has}"
         if min(before, after) < FEWEST_A_SIDE:
             side = "before" if before < after else "after"
-            few = counted(min(before, after), "commit")
-            return f"measured on {few} {side} it, {FEWEST_A_SIDE} are needed"
+            has = counted(min(before, after), "commit")
+            return (
+                f"not measured in turns, and a step needs {FEWEST_A_SIDE} commits on both sides:"
+                f" it has {has} {side} it"
+            )
         return "the whole series shows no lasting change there"
 
 
@@ -111,7 +115,12 @@ def unlisted(
         start, end = places.get(baseline), places.get(target)
         if start is None or end is None or start >= end:
             continue
-        own = [series for series in all_series if series.is_of(change)]
+        own = [
+            series
+            for series in all_series
+            # a report outlives the profiles that were removed since
+            if series.is_of(change) and {start, end} <= set(series.course.places)
+        ]
         if own and not any(series.lists(start, end) for series in own):
             name = benchmark(change)
             reason = own[0].reason(start, end, shortest)

@@ -39,6 +39,7 @@ from perfvcs.measure.sites import Sites
 from perfvcs.measure.tally import CellPlace, Tally
 from perfvcs.plugins.collector import CollectError, Observations
 from perfvcs.profile.summary import SAMPLER, WORKER
+from perfvcs.repository.leftovers import drop_abandoned, usual
 from perfvcs.system import interruption
 from perfvcs.system.children import keeping
 from perfvcs.system.disk import entries, make_folder, remove
@@ -226,6 +227,7 @@ def _sweep(project: Project, home: Path) -> None:
         remove_worktree(project, home / "worktrees" / name)
     remove(home / "tmp")
     make_folder(home / "tmp")
+    drop_abandoned(usual(os.environ))
 
 
 def _listen(questions: IO[bytes], waiting: Queue[bytes | None], busy: threading.Event) -> None:

@@ -12,7 +12,7 @@ from typing import IO
 import msgspec
 from msgspec import structs
 
-from perfvcs.environment import RECORDED, RECORDED_OF_BUILDS
+from perfvcs.environment import RECORDED
 from perfvcs.environment.host import Facts
 from perfvcs.environment.variables import secrets, without_secrets
 from perfvcs.errors import UsageError
@@ -24,6 +24,7 @@ from perfvcs.measure.overlay import overlay_source
 from perfvcs.measure.product import Product
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
+from perfvcs.profile.buildidentity import FLAGS
 from perfvcs.system.disk import entries, remove
 
 LARGEST_MESSAGE = 1 << 31  # of one message
@@ -125,7 +126,7 @@ def names(cells: Mapping[int, list[int]]) -> set[tuple[int, int]]:
 
 
 # of which a library need not be there
-VARIABLES = tuple(name for name in RECORDED + RECORDED_OF_BUILDS if name != "LD_PRELOAD")
+VARIABLES = tuple(name for name in RECORDED + FLAGS if name != "LD_PRELOAD")
 
 
 class PickedCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -136,6 +137,7 @@ class PickedCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     warmup: int
     retries: int
     left_out: tuple[str, ...] = ()
+    unit: str = ""
 
 
 class ParcelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -203,6 +205,7 @@ class Parcel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
                     warmup=picked.warmup,
                     retries=picked.retries,
                     left_out=frozenset(picked.left_out),
+                    unit=picked.unit,
                     auto=None,
                 )
             )
@@ -245,6 +248,7 @@ def parcel(sites: Sites, identity: Identity, stalled: float) -> Parcel:
                 cell.warmup,
                 cell.retries,
                 tuple(sorted(cell.left_out)),
+                cell.unit,
             )
             for cell in sites.cells
         ],

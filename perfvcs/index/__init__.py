@@ -124,6 +124,12 @@ class Index:
     def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return self._snapshot.connection().execute(sql, values).fetchall()
 
+    def _texts(self, sql: str, *values: object) -> list[str]:
+        """The first column of the rows; raises msgspec.ValidationError where it is not text."""
+        return self._database.attempt(
+            lambda: msgspec.convert([row[0] for row in self._rows(sql, *values)], list[str])
+        )
+
     def headers(self, commits: Iterable[str] | None = None) -> list[Header]:
         """The headers of all profiles, or of those of some commits."""
         asked = None if commits is None else list(commits)
@@ -175,7 +181,7 @@ class Index:
             "SELECT text FROM commits c WHERE EXISTS (SELECT 1 FROM profiles WHERE commit_id ="
             " c.id)"
         )
-        return self._database.attempt(lambda: {row[0] for row in self._rows(sql)})
+        return set(self._texts(sql))
 
     def among(self, commits: Iterable[str], left: int) -> Iterator[str]:
         """Those of some commits that have profiles, of which there are at most so many ``left``;
@@ -194,8 +200,9 @@ class Index:
         """All commits that have profiles, each with a number that their names have made: it is
         another one where these are others.
         """
+        sql = "SELECT text, mark FROM commits WHERE mark != 0"
         return self._database.attempt(
-            lambda: dict(self._rows("SELECT text, mark FROM commits WHERE mark != 0"))
+            lambda: msgspec.convert(dict(self._rows(sql)), dict[str, int])
         )
 
     def most_commits(self) -> int:
@@ -220,7 +227,7 @@ class Index:
             "SELECT text FROM commits WHERE id IN (SELECT commit_id FROM profiles WHERE dirty IS"
             " NOT NULL)"
         )
-        return self._database.attempt(lambda: {row[0] for row in self._rows(sql)})
+        return set(self._texts(sql))
 
     def total(self) -> int:
         """The number of profiles."""
@@ -352,7 +359,7 @@ class Index:
             f"SELECT {PATH_QUERY} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE"
             " c.text = ?"
         )
-        return self._database.attempt(lambda: [row[0] for row in self._rows(sql, commit)])
+        return self._texts(sql, commit)
 
     def made_from(self, origin: str) -> list[str]:
         """The paths of the processed profiles whose first version was this document, named by its
@@ -362,12 +369,13 @@ class Index:
             f"SELECT {PATH_QUERY} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE"
             " p.origin = ?"
         )
-        return self._database.attempt(lambda: [row[0] for row in self._rows(sql, origin)])
+        return self._texts(sql, origin)
 
     def damaged(self) -> dict[str, str]:
         """Files of the store that are not profiles: path -> reason."""
+        sql = "SELECT path, reason FROM damaged ORDER BY path"
         return self._database.attempt(
-            lambda: dict(self._rows("SELECT path, reason FROM damaged ORDER BY path"))
+            lambda: msgspec.convert(dict(self._rows(sql)), dict[str, str])
         )
 
     def verdicts(self, commits: Iterable[str]) -> dict[str, LastVerdict]:

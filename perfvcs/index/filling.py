@@ -9,7 +9,7 @@ import msgspec
 
 from perfvcs.index import packedlevels
 from perfvcs.index.packedlevels import StoredLevels, together
-from perfvcs.profile import Collected, Design, Environment
+from perfvcs.profile import Collected, Design, Environment, Results
 from perfvcs.profile.summary import Measured, Place, Summary
 from perfvcs.store.removal import PROFILE_PATH, Damaged, verified
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", int, float)
 
-INDEX_VERSION = 15
+INDEX_VERSION = 16
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 INDEX_SCHEMA = f"""
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -111,6 +111,7 @@ class Details(msgspec.Struct, frozen=True, array_like=True):
     paces: list[OfExecution[float]] = []  # the machine's pace
     turns: list[OfExecution[int]] = []  # the execution's place in its block
     seeds: list[OfExecution[int]] = []  # the execution's seed
+    results: Results | None = None
 
 
 class Filling:
@@ -155,6 +156,7 @@ class Filling:
                     _listed(measured.paces),
                     _listed(measured.turns),
                     _listed(measured.seeds),
+                    measured.results,
                 )
             ),
             profile.origin,

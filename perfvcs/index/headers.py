@@ -68,6 +68,7 @@ def measured(
             _placed(detail.paces),
             _placed(detail.turns),
             _placed(detail.seeds),
+            detail.results,
         )
         for profile, header, detail in _decoded(commits, rows)
     ]

@@ -58,6 +58,7 @@ class _Change(msgspec.Struct):
 
 class _Report(msgspec.Struct):
     changes: list[_Change]
+    limits: list[_Change] = []
 
 
 class LastVerdicts:
@@ -74,8 +75,12 @@ class LastVerdicts:
         changes on top (``State.verdict_key``).
         """
         words: Counter[str] = Counter()
-        for change in msgspec.json.decode(report, type=_Report).changes:
+        document = msgspec.json.decode(report, type=_Report)
+        for change in document.changes:
             words["accepted" if change.accepted is not None else change.word] += 1
+        words += Counter(
+            "limit exceeded" for limit in document.limits if limit.word == "degradation"
+        )
         counts = msgspec.json.encode(words).decode()
         sql = (
             "INSERT OR REPLACE INTO verdicts (target, baseline, made, words, report, basis)"
@@ -95,6 +100,16 @@ class LastVerdicts:
             return Remembered(*rows[0]) if rows else None
 
         return self._database.attempt(stored)
+
+    def forget(self, commits: Iterable[str]) -> None:
+        """Forget all verdicts on these commits (full ids), those with uncommitted changes too."""
+        wanted = msgspec.json.encode(list(commits)).decode()
+        sql = (
+            "DELETE FROM verdicts WHERE substr(target, 1, instr(target || '+', '+') - 1) IN"
+            " (SELECT value FROM json_each(?1)) OR substr(baseline, 1, instr(baseline || '+', '+')"
+            " - 1) IN (SELECT value FROM json_each(?1))"
+        )
+        self._database.attempt(lambda: self._database.connection.execute(sql, (wanted,)).close())
 
     def all(self) -> Iterator[Remembered]:
         """Everything that is remembered, the newest first, as far as it is asked for."""

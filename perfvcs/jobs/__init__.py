@@ -6,11 +6,11 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -25,9 +25,10 @@ from perfvcs.jobs.config import (
     seconds,
     words,
 )
+from perfvcs.jobs.harness import can_choose, checked
 from perfvcs.jobs.workload import Workload, parse
 from perfvcs.plugins import build, names
-from perfvcs.plugins.collector import Collector
+from perfvcs.plugins.collector import Collector, Reads
 from perfvcs.plugins.postprocessor import Postprocessor
 from perfvcs.profile import Job, ParameterValue
 from perfvcs.profile.naming import Benchmark
@@ -38,6 +39,7 @@ from perfvcs.profile.validity import MAX_NAME
 MAX_CELLS = 10_000
 MAX_COUNT = 1_000_000  # executions; a design beyond it is a slip of the pen
 DESIGN_KEYS = ("executions", "warmup")  # of a job, which the entry of a collector may override
+READING = {"counters", "time"}  # collectors that read what a harness reports
 SHELL_WORDS = {"|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1", "2>", "&>"}
 _PLACEHOLDER = r"\{(\w+)\}"
 
@@ -58,6 +60,22 @@ class CollectorDesign(NamedTuple):
     executions: int
     warmup: int
     own: bool
+
+
+class ResultPlan(NamedTuple):
+    """What is read of what an execution gives beside numbers: standard output (``reads``) and
+    ``files``, by patterns, without what ``normalise`` matches.
+
+    ``same_output``: a check fails where it differs.
+    """
+
+    reads: bool = True
+    files: tuple[str, ...] = ()
+    normalise: str = ""
+    same_output: bool = False
+
+
+STANDARD_OUTPUT = ResultPlan()
 
 
 @dataclass(frozen=True)
@@ -83,7 +101,11 @@ class Cell:
     auto: AutoTable | None = None  # executions are to be planned
     left_out: frozenset[str] = frozenset()  # units that need not be measured
     hosts: str = ""  # what a host must be like, see ``requirement``
-    unit: str = ""  # the only one to count in; empty: the whole program
+    unit: str = ""  # the only one to measure; empty: the whole program
+    reads: Reads | None = None  # what its own harness reports
+    result: ResultPlan = STANDARD_OUTPUT
+    isolate: bool = False  # a home folder of its own for each execution
+    counting: Literal["auto", "always", "never"] = "auto"  # work beside time
 
     @property
     def params(self) -> dict[str, ParameterValue]:
@@ -98,8 +120,12 @@ class Cell:
         options = dict(self.options)
         if self.shell:
             options["shell"] = True
+        if self.isolate:
+            options["isolate"] = True
         if self.env:
             options["env"] = dict(self.env)
+        if self.reads is not None:
+            options["reads"] = self.reads.identity
         return Job(
             name=self.name,
             collector=self.collector_name,
@@ -121,6 +147,14 @@ class Cell:
     def exact(self) -> bool:
         """Whether it counts something that repeats exactly, so that nothing is randomised."""
         return any(metric.kind == "deterministic" for metric in self.collector.metrics.values())
+
+    def alone(self, unit: str) -> Cell:
+        """The cell that measures one unit of it, where the job's harness can run that alone; else
+        all of it.
+        """
+        if not unit or unit == self.name or not can_choose(self.reads):
+            return self
+        return replace(self, unit=unit)
 
     def argv(self, workload_text: str, seed: int = 0) -> list[str]:
         """The command split into words, with ``{workload}``, ``{seed}`` and the parameters filled
@@ -215,6 +249,11 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
     if config.python and config.python.versions:
         pythons = list(config.python.versions)
     members = [_member("collectors", entry, place) for entry in table.collectors]
+    if table.reads is not None and not {member.name for member in members} & READING:
+        raise BadConfig(
+            f"{place}: `reads` goes with the collectors {' and '.join(sorted(READING))}: add one,"
+            " or leave reads out"
+        )
     designs = [_design(entry, executions, table.warmup, place) for entry in table.collectors]
     postprocessors = tuple(
         _member("postprocessors", entry, place).built for entry in table.postprocessors
@@ -248,9 +287,22 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
             env=config.env | table.env,
             auto=None if design.own else auto,
             hosts=table.hosts,
+            result=_result(table, member.name),
+            isolate=table.isolate,
+            reads=checked(table.reads),
+            counting=table.exact,
         )
         for command, args, workload, python, (member, design) in product(*axes)
     ]
+
+
+def _result(table: JobTable, collector: str) -> ResultPlan:
+    """What is read of a job's output; what runs tests or benchmarks by itself prints what they
+    took, and how many there are.
+    """
+    reads = table.output is not False and collector != "pytest" and table.reads is None
+    files = table.output if isinstance(table.output, tuple) else ()
+    return ResultPlan(reads, files, table.normalise, table.same_output)
 
 
 def former_names(config: Config) -> dict[str, str]:

@@ -34,30 +34,31 @@ ATTRIBUTES = ".gitattributes"  # by which git writes the files of a checkout
 KINDS = ("overlay", "workload", "benchmark", "test", "checkout's", "service's job")
 
 # what the tools in a command read unasked, in any folder
+ANY_FOLDER = r"\A(?:[^/]*/)*"
 PYTEST = r"\.?pytest\.(?:ini|toml)|pyproject\.toml|setup\.cfg|tox\.ini"
 READ_BY = {
-    "[bg]?make": r"(?:GNU)?[Mm]akefile.*|.+\.ma?k",
+    "[bg]?make": r"(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k",
     "cmake|ctest|ninja|meson": (
-        r"CMakeLists\.txt|CTest.*|CMake\w*Presets\.json|.+\.(?:cmake|ninja)|meson\.build|meson[._]options.*"
+        r"CMakeLists\.txt|CTest[^/]*|CMake\w*Presets\.json|[^/]+\.(?:cmake|ninja)|meson\.build|meson[._]options[^/]*"
     ),
     "node|npm|npx|pnpm|yarn|bun|deno": (
-        r"package\.json|\.npmrc|\.yarnrc.*|\.?pnpm.*|bunfig\.toml|deno\.jsonc?|\w+\.config\.[cm]?[jt]s"
+        r"package\.json|\.npmrc|\.yarnrc[^/]*|\.?pnpm[^/]*|bunfig\.toml|deno\.jsonc?|\w+\.config\.[cm]?[jt]s"
     ),
-    "pytest|tox|nox|asv": rf"{PYTEST}|noxfile\.py|asv.*\.conf\.json",
-    "cargo": r"Cargo\.toml|build\.rs|rust-toolchain.*|\.cargo/config.*",
+    "pytest|tox|nox|asv": rf"{PYTEST}|noxfile\.py|asv[^/]*\.conf\.json",
+    "cargo": r"Cargo\.toml|build\.rs|rust-toolchain[^/]*|\.cargo/config[^/]*",
     "go": r"go\.(?:mod|work)",
     "mvnw?|gradlew?|sbt|ant": (
-        r"pom\.xml|\.mvn/.+|.+\.gradle(?:\.kts)?|gradle\.properties|build\.(?:sbt|xml)"
+        r"pom\.xml|\.mvn/[\s\S]+|[^/]+\.gradle(?:\.kts)?|gradle\.properties|build\.(?:sbt|xml)"
     ),
-    "bazel|bazelisk": r"(?:BUILD|WORKSPACE|MODULE)(?:\.bazel)?|\.bazelrc|.+\.bzl",
-    "dotnet": r".+\.\w+proj|Directory\..+\.(?:props|targets)|global\.json",
+    "bazel|bazelisk": r"(?:BUILD|WORKSPACE|MODULE)(?:\.bazel)?|\.bazelrc|[^/]+\.bzl",
+    "dotnet": r"[^/]+\.\w+proj|Directory\.[^/]+\.(?:props|targets)|global\.json",
     "just|task|rake|mix|zig|scons": (
-        r"\.?[Jj]ustfile|[Tt]askfile.*|Rakefile|mix\.exs|build\.zig.*|SCons\w+"
+        r"\.?[Jj]ustfile|[Tt]askfile[^/]*|Rakefile|mix\.exs|build\.zig[^/]*|SCons\w+"
     ),
 }
-PYTEST_FILES = re.compile(rf"(?:.*/)?(?:{PYTEST})")
+PYTEST_FILES = re.compile(rf"{ANY_FOLDER}(?:{PYTEST})")
 TOOLS = {
-    re.compile(rf"\b(?:{tool})\b"): re.compile(rf"(?:.*/)?(?:{names})")
+    re.compile(rf"\b(?:{tool})\b"): re.compile(rf"{ANY_FOLDER}(?:{names})")
     for tool, names in READ_BY.items()
 }
 
@@ -105,9 +106,9 @@ def of_files(
 def _of_files(
     old: Table, new: Table, changed: Sequence[ChangedFile], links: Links
 ) -> list[Difference]:
-    both = [old, new]
-    commands = [text for table in both for text in _commands(table)]
-    tools = [names for tool, names in TOOLS.items() if any(map(tool.search, commands))]
+    both = [new] if old == new else [old, new]
+    asked = [text for table in both for text in commands(table)]
+    tools = [names for tool, names in TOOLS.items() if any(map(tool.search, asked))]
     tests = any(map(_runs_tests, both))
     places = _places(both, links)
     overlay, workloads, named = map(_with_above, (places.overlay, places.workloads, places.named))
@@ -182,13 +183,20 @@ def _places(both: Sequence[Table], links: Links) -> _Places:
     return _Places(overlay - {""}, workloads - {""}, named - {""}, tested, reached - {""})
 
 
+def measures(path: str) -> bool:
+    """Whether a file measures or tests by its name alone, whatever else it may do."""
+    *folders, name = path.split("/")
+    is_test = TEST_FOLDERS.intersection(folders) or TEST.fullmatch(name)
+    return bool(is_test) or _is_benchmark(path)
+
+
 def _is_benchmark(path: str) -> bool:
     """Whether it is called so, or lies in a folder that is."""
     parts = path.split("/")
     return bool(FOLDERS.intersection(parts) or BENCHMARK.fullmatch(parts[-1]))
 
 
-def _commands(settings: Table) -> Iterator[str]:
+def commands(settings: Table) -> Iterator[str]:
     """The commands of the build and of jobs, and those that make workloads."""
     yield from texts(settings.get("build"))
     for job in tables(settings, "job"):
@@ -200,7 +208,7 @@ def _commands(settings: Table) -> Iterator[str]:
 
 def _named(settings: Table) -> Iterator[str]:
     """The paths that commands and variables may name."""
-    for command in (*_commands(settings), *_values(settings)):
+    for command in (*commands(settings), *_values(settings)):
         yield from _paths(command)
     for job in tables(settings, "job"):
         yield from _values(job)
@@ -208,6 +216,7 @@ def _named(settings: Table) -> Iterator[str]:
             word
             for key in ("cmd", "args")
             for text in texts(job.get(key))
+            if WORKLOAD in text
             for word in _words(text)
             if WORKLOAD in word
         ]
@@ -271,8 +280,8 @@ def _pieces(word: str) -> Iterator[str]:
 
 def _runs_tests(settings: Table) -> bool:
     jobs = tables(settings, "job")
-    commands = (text for job in jobs for key in ("cmd", "args") for text in texts(job.get(key)))
-    return any(map(TESTING.search, commands)) or any("pytest" in _collectors(job) for job in jobs)
+    asked = (text for job in jobs for key in ("cmd", "args") for text in texts(job.get(key)))
+    return any(map(TESTING.search, asked)) or any("pytest" in _collectors(job) for job in jobs)
 
 
 def _collectors(job: Table) -> list[object]:

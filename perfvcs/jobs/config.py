@@ -11,7 +11,10 @@ from typing import Any, Literal
 import msgspec
 
 from perfvcs.errors import UsageError, nearest
+from perfvcs.jobs.harness import checked
+from perfvcs.plugins.collector import Reads
 from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE, Rule, Rules
+from perfvcs.system.executionresult import verified
 from perfvcs.system.foreign import content, toml
 
 DEFAULT = 10  # executions
@@ -99,6 +102,12 @@ class HostsTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     variables: tuple[str, ...] = ()
 
 
+class JudgeTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """``[judge]``: the commands that `perf judge` has a change pass before it is measured."""
+
+    correct: tuple[str, ...] = ()
+
+
 class AutoTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """``executions = { find = "5%" }``: as many, between ``least`` and ``most``, as find a change
     of that size.
@@ -127,11 +136,17 @@ class JobTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     executions: int | str | AutoTable = DEFAULT
     warmup: int = 1
     binaries: int = 1
+    exact: Literal["auto", "always", "never"] = "auto"
     retries: int = 2
     timeout: str | int | float = "300s"
     shell: bool = False
     env: dict[str, str] = {}
     hosts: str = ""
+    output: tuple[str, ...] | bool = ()
+    same_output: bool = False
+    normalise: str = ""
+    isolate: bool = False
+    reads: str | Reads | None = None
 
 
 class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -148,6 +163,7 @@ class Config(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     dirty: DirtyTable = DirtyTable()
     hook: HookTable = HookTable()
     hosts: HostsTable = HostsTable()
+    judge: JudgeTable = JudgeTable()
     check: tuple[Rule, ...] = ()
     check_rules: Literal["first", "all"] = "first"
 
@@ -206,6 +222,11 @@ def load(path: Path) -> Config:
         raise BadConfig(f"{path.name} cannot be read: {error.strerror}") from None
 
 
+def installs(config: Config) -> tuple[str, ...]:
+    """What ``[python]`` puts into every virtual environment."""
+    return (*config.python.requires, *config.python.install) if config.python else ()
+
+
 def kept(root: Path) -> int:
     """The number of virtual environments that a project keeps: perf.toml's, or the default if it
     cannot be read.
@@ -239,6 +260,11 @@ def read(table: Mapping[str, Any], name: str = RULES_FILE) -> Config:
     seconds(config.hosts.patience, "[hosts] patience")
     for number, job in enumerate(config.job, 1):
         _check_executions(job, f"{name}: [[job]] no. {number}, executions")
+        _check_output(job, f"{name}: [[job]] no. {number}")
+        try:
+            checked(job.reads)
+        except UsageError as error:
+            raise BadConfig(f"{name}: [[job]] no. {number}, reads: {error}") from None
     for command in config.build:
         words(command, "build")
     for path in config.submodules if isinstance(config.submodules, tuple) else ():
@@ -304,6 +330,24 @@ def _check_executions(job: JobTable, path: str) -> None:
             )
 
 
+def _check_output(job: JobTable, path: str) -> None:
+    """Raises BadConfig for what cannot be read as output, and for a pattern that could take for
+    ever.
+    """
+    if job.output is True:
+        raise BadConfig(f'{path}, output: name files such as ["out/*.json"], or write false')
+    if job.output is False and (job.same_output or job.normalise):
+        raise BadConfig(f"{path}: `output = false` reads nothing: take that or the others out")
+    for pattern in job.output or ():
+        if not pattern or pattern.startswith("/") or {"..", "**"} & set(pattern.split("/")):
+            raise BadConfig(
+                f"{path}, output: {pattern!r} does not mean files below the folder that the job"
+                ' runs in: write it like "out/*.json"'
+            )
+    if job.normalise and (problem := verified(job.normalise)):
+        raise BadConfig(f"{path}, normalise: {problem}")
+
+
 def _with_nul(value: object, key: str = "") -> str:
     """The key below which a string has a NUL; empty when none has."""
     if isinstance(value, Mapping):
@@ -344,7 +388,8 @@ def _explain(message: str) -> str:
             "dirty": DirtyTable,
             "hook": HookTable,
         }.get(table, Config)
-        struct = AutoTable if place.endswith("executions") else struct
+        inner = {"executions": AutoTable, "reads": Reads}
+        struct = inner.get(place.rpartition(".")[2], struct)
         return (
             f"{where}there is no key `{unknown[1]}`{nearest(unknown[1], struct.__struct_fields__)}"
         )

@@ -5,64 +5,96 @@ tries them.
 from __future__ import annotations
 
 import re
-import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from perfvcs.jobs import pythonoffers, starter
-from perfvcs.jobs.starter import BENCHMARK_FOLDERS, Proposal, file_text, project_files
+from perfvcs.jobs import (
+    harnessoffers,
+    javaoffers,
+    makeoffers,
+    pythonoffers,
+    scriptlanguages,
+    starter,
+)
+from perfvcs.jobs.benchscripts import (
+    BENCHMARK_FOLDERS,
+    MAYBE_FOLDERS,
+    BenchmarkScript,
+    benchmark_scripts,
+    beside_each_other,
+    commands,
+)
+from perfvcs.jobs.npmscripts import direct
+from perfvcs.jobs.ownfiles import file_text, lines_by_language, own_files, project_files
+from perfvcs.jobs.starter import Proposal, quoted
 
 SWITCHES_OFF = re.compile(
     r"(^|_)(WITHOUT|NO|DISABLE|SKIP|INSTALL|FETCH\w*|DOWNLOAD|VALGRIND|FUZZ\w*|COVERAGE)(_|$)"
 )  # options of CMake
 CMAKE = "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release"
-MOST_SOURCES = 20  # of a program that are read
-# By default these fit their work to the clock, so that what is slower does not take longer. By what
-# a program includes: options for the same work in each execution, every benchmark 100 times.
-SAME_WORK = {
-    "benchmark/benchmark.h": "--benchmark_min_time=1e-9 --benchmark_repetitions=100"
-    " --benchmark_report_aggregates_only=true",
-    "catch2/catch": "--benchmark-no-analysis --benchmark-warmup-time 0",
+# without any of these, ctest finds no test after the whole build
+HAS_TESTS = re.compile(
+    r"\b(?:enable_testing|add_test|\w{1,40}_discover_tests)[ \t]{0,9}\(|\bCTest\b", re.IGNORECASE
+)
+# all programs of tests that cargo built, whose names nobody knows before
+RUST_TESTS = (
+    "sh -c 'for test in target/release/deps/*; do"
+    ' case $test in *.*) ;; *) "$test" --quiet || exit 1 ;; esac; done\''
+)
+RUST_PROGRAM = re.compile(
+    r"^[ \t]{0,99}(?:\[\[[ \t]{0,99}['\"]?bin\b|['\"]?bin['\"]?[ \t]{0,99}=)", re.MULTILINE
+)  # in Cargo.toml
+MOST_NAMED = 3  # benchmarks that a proposal names
+# share of the lines from which a language is one of the project's, and its packaging comes first
+LEAST_SHARE, MAIN_SHARE = 0.05, 0.2
+PACKAGING = {
+    "python": ("pyproject.toml", "setup.py", "setup.cfg"),
+    "rust": ("Cargo.toml",),
+    "go": ("go.mod",),
+    "java": ("pom.xml", "build.gradle", "build.gradle.kts"),
+    "node": ("package.json",),
+    "native": ("CMakeLists.txt", "meson.build", "configure"),
 }
+# what is proposed only where nothing else runs
+STARTS = ("than its import", "than its loading", "measure it at work")
 
 
 def proposals(root: Path) -> list[Proposal]:
-    """Everything that a project in a folder offers; the last resort, a command that is to be
-    replaced, is not among it.
+    """Everything that a project in a folder offers, the best first; the last resort, a command that
+    is to be replaced, is not among it.
+
+    Suites and scripts that are benchmarks come first, then what the languages offer, those with the
+    most lines first, and at the end what only starts the project.
     """
-    overlay, script = _benchmark(root)
+    files = own_files(root)
+    lines = lines_by_language(root, files)
     suite = list(starter.proposals(root))
-    offers = [*suite, *(offer for propose in PROPOSERS for offer in propose(root))]
-    if script and not suite:  # its files are no programs
-        base = next(
-            (offer for offer in offers if offer.python is not None or offer.build),
-            Proposal("", "", ""),
-        )
-        python = None if base.python is None else (".",)
-        offers.insert(
-            0,
-            Proposal(
-                f"found the benchmark {script}",
-                _interpreted(script),
-                Path(script).stem,
-                base.build,
-                overlay,
-                python,
-            ),
-        )
+    main = next((language for language, _ in lines.most_common(1)), "")
+    # a suite's files are no programs
+    scripts = [] if suite else benchmark_scripts(root, files, main)
+    languages = [offer for propose in _proposers(root, lines) for offer in propose(root)]
+    offers = [*suite, *_of_scripts(root, scripts, languages), *languages]
+    offers.sort(key=lambda offer: offer.found.endswith(STARTS))
+    overlay = _overlay(root, scripts)
     inside = overlay.rstrip("/")
     return [
         replace(offer, overlay=overlay)
-        if inside and inside in offer.cmd and not offer.overlay
+        if inside and _names(offer, inside) and not offer.overlay
         else offer
         for offer in offers
     ]
 
 
+def _names(offer: Proposal, inside: str) -> bool:
+    """Whether an offer runs what is in a folder, or compiles it."""
+    return inside in offer.cmd or any(f" {inside}/" in line for line in offer.build)
+
+
 def placeholder(root: Path) -> Proposal:
     """The content of perf.toml if nothing is proposed."""
-    overlay, _ = _benchmark(root)
+    overlay = _overlay(root, benchmark_scripts(root, own_files(root)))
     return Proposal(
         "found nothing to run: write the command to measure as the `cmd` of the job",
         "./benchmark",
@@ -71,31 +103,62 @@ def placeholder(root: Path) -> Proposal:
     )
 
 
-def _benchmark(root: Path) -> tuple[str, str]:
-    """The folder of benchmarks, as an overlay entry, and a script in it (or beside it); empty
-    without one.
+def _proposers(root: Path, lines: Counter[str]) -> Iterator[Callable[[Path], Iterator[Proposal]]]:
+    """The proposers of the languages in which the project is written or packaged, the main one
+    first; what is for all languages comes last.
+    """
+    least = LEAST_SHARE * lines.total()
+    packaged = [
+        name for name, files in PACKAGING.items() if any((root / file).is_file() for file in files)
+    ]
+    ranked = sorted(PROPOSERS, key=lambda name: -lines[name])
+    if "python" in packaged and lines["python"] >= MAIN_SHARE * lines.total():
+        ranked.sort(key=lambda name: name != "python")  # its extensions are built by its packaging
+    for name in ranked:
+        if name in packaged or (lines[name] and lines[name] >= least):
+            yield PROPOSERS[name]
+    yield makeoffers.offers
+
+
+def _of_scripts(
+    root: Path, scripts: list[BenchmarkScript], offers: list[Proposal]
+) -> Iterator[Proposal]:
+    """The benchmarks beside each other, all at once, then those elsewhere; with the environment and
+    the build of the language's other offers.
+    """
+    while scripts:
+        chosen = beside_each_other(scripts)
+        scripts = [script for script in scripts if script not in chosen]
+        base = next(
+            (offer for offer in offers if offer.python is not None or offer.build),
+            Proposal("", "", ""),
+        )
+        named = " and ".join(script.path for script in chosen[:MOST_NAMED])
+        more = f" and {len(chosen) - MOST_NAMED} more" if len(chosen) > MOST_NAMED else ""
+        for cmds in commands(root, chosen):
+            (name, cmd), *beside = cmds.items()
+            yield Proposal(
+                f"found the benchmark{'s' * (len(chosen) > 1)} {named}{more}",
+                cmd,
+                name,
+                base.build,
+                python=None if base.python is None else (".",),
+                versions=base.versions,
+                beside=tuple(beside),
+            )
+
+
+def _overlay(root: Path, scripts: list[BenchmarkScript]) -> str:
+    """The folder of benchmarks, as an overlay entry, or a benchmark at the top; empty without
+    one.
     """
     for folder in BENCHMARK_FOLDERS:
         if (root / folder).is_dir():
-            scripts = sorted(
-                path.name
-                for path in (root / folder).iterdir()
-                if path.suffix in (".py", ".sh")
-                and path.stem != "conftest"
-                and path.name.isprintable()
-                and not path.name.startswith(("_", "test_"))
-            )
-            return f"{folder}/", f"{folder}/{scripts[0]}" if scripts else ""
-    scripts = sorted(
-        path.name
-        for path in root.glob("*.py")
-        if re.match(r"(bench|perf)", path.name) and path.name.isprintable()
-    )
-    return (scripts[0], scripts[0]) if scripts else ("", "")
-
-
-def _interpreted(script: str) -> str:
-    return f"{'python' if script.endswith('.py') else 'sh'} {shlex.quote(script)}"
+            return f"{folder}/"
+    for folder in MAYBE_FOLDERS:
+        if any(script.path.startswith(f"{folder}/") for script in scripts):
+            return f"{folder}/"
+    return next((script.path for script in scripts if "/" not in script.path), "")
 
 
 def _rust(root: Path) -> Iterator[Proposal]:
@@ -103,10 +166,7 @@ def _rust(root: Path) -> Iterator[Proposal]:
     # any bytes may have that name
     if not re.search(r"^[ \t]*\[(package|workspace)\b", text, re.MULTILINE):
         return
-    if list((root / "benches").glob("*.rs")) or "[[bench]]" in text:
-        yield Proposal(
-            "a Rust project with benches", "cargo bench", "bench", ("cargo bench --no-run",)
-        )
+    yield from harnessoffers.cargo(root, text)
     for path in sorted((root / "examples").glob("*bench*.rs")):
         yield Proposal(
             "a Rust project with an example",
@@ -123,45 +183,18 @@ def _rust(root: Path) -> Iterator[Proposal]:
             name[1],
             ("cargo build --release",),
         )
-    yield Proposal(
-        "a Rust project with tests",
-        "cargo test --release --quiet",
-        "tests",
-        ("cargo test --release --quiet --no-run",),
-    )
-    yield Proposal(
-        "a Rust project with tests",
-        "cargo test --release --quiet --lib",
-        "tests",
-        ("cargo test --release --quiet --lib --no-run",),
-    )
-
-
-def _go(root: Path) -> Iterator[Proposal]:
-    if not (root / "go.mod").exists():
-        return
-    counts: dict[str, int] = {}
-    for path in project_files(root, "**/*_test.go"):
-        inside = path.parent.relative_to(root).as_posix()
-        counts[inside] = counts.get(inside, 0) + len(
-            re.findall(r"^func Benchmark\w*\(", file_text(path), re.MULTILINE)
-        )
-    for inside, count in sorted(counts.items(), key=lambda pair: -pair[1])[:2]:
-        if count:
-            package = "." if inside == "." else f"./{inside}"
-            yield Proposal(
-                f"a Go project with {count} benchmarks in {package}",
-                f"go test -run ^$ -bench . -benchtime 100x {shlex.quote(package)}",
-                "bench",
-                (f"go test -run ^$ {shlex.quote(package)}",),
-            )
-    if counts:
-        yield Proposal(
-            "a Go project with tests", "go test -count=1 ./...", "tests", ("go test -run ^$ ./...",)
-        )
-    yield Proposal(
-        "a Go program: measure it at work", "go run . --help", "run", ("go build ./...",)
-    )
+    # rustdoc compiles the tests of the documents in each execution
+    tested = any("#[test]" in file_text(path) for path in project_files(root, "**/*.rs"))
+    # whose programs cargo builds for the tests, beside these
+    runs = any((root / name).exists() for name in ("src/main.rs", "src/bin"))
+    alone = not runs and not RUST_PROGRAM.search(text)
+    if tested and alone and "[workspace" not in text:
+        # cargo itself executes twenty times as much as the tests of a small library
+        build = ("cargo test --release --quiet --tests --no-run",)
+        yield Proposal("a Rust project with tests, without cargo", RUST_TESTS, "tests", build)
+    for option in (" --tests", " --lib", "") if tested else ("",):
+        cmd = f"cargo test --release --quiet{option}"
+        yield Proposal("a Rust project with tests", cmd, "tests", (f"{cmd} --no-run",))
 
 
 def _node(root: Path) -> Iterator[Proposal]:
@@ -173,6 +206,7 @@ def _node(root: Path) -> Iterator[Proposal]:
     class Package(msgspec.Struct):
         scripts: dict[str, str] = {}
         dependencies: dict[str, str] = {}
+        devDependencies: dict[str, str] = {}
 
     try:
         package = msgspec.json.decode(text, type=Package)
@@ -185,25 +219,13 @@ def _node(root: Path) -> Iterator[Proposal]:
         if package.dependencies
         else ()
     )
-    for name in ("bench", "benchmark", "benchmarks", "perf"):
-        if name in package.scripts:
-            yield Proposal(
-                f"a Node project with a script `{name}`", f"npm run --silent {name}", name, whole
-            )
-    for path in [
-        *root.glob("bench*.js"),
-        *(path for folder in BENCHMARK_FOLDERS for path in sorted((root / folder).glob("*.js"))),
-    ][:3]:
-        inside = path.relative_to(root).as_posix()
-        for build in dict.fromkeys((whole, small)):
-            yield Proposal(
-                f"a Node project with the benchmark {inside}",
-                f"node {shlex.quote(inside)}",
-                path.stem,
-                build,
-            )
+    needed = package.dependencies | package.devDependencies
+    yield from harnessoffers.node(root, package.scripts, needed, whole)
     if "test" in package.scripts and "no test specified" not in package.scripts["test"]:
-        yield Proposal("a Node project with tests", "npm test --silent", "tests", whole)
+        found = "a Node project with tests"
+        if cmd := direct(package.scripts, "test", needed):
+            yield Proposal(found, cmd, "tests", whole, copied=(("package.json", cmd),))
+        yield Proposal(found, "npm test --silent", "tests", whole)
     yield Proposal(
         "a Node project: measure something better than its loading",
         "node -e \"import('./index.js').catch(() => require('.'))\"",
@@ -229,27 +251,6 @@ def _native(root: Path) -> Iterator[Proposal]:
                 target,
                 ("./configure", "make -j2"),
             )
-    makefile = next(
-        (
-            text
-            for name in ("GNUmakefile", "makefile", "Makefile")
-            if (text := file_text(root / name))
-        ),
-        "",
-    )
-    if makefile:
-        targets = re.findall(r"^([\w.-]+)\s*:(?![=:])", makefile, re.MULTILINE)
-        for target in ("bench", "benchmark", "benchmarks", "perf", "check", "test", "tests"):
-            if target in targets:
-                yield Proposal(
-                    f"a project with a Makefile: make {target}",
-                    f"make {target}",
-                    target,
-                    ("make -j2",),
-                )
-                yield Proposal(
-                    f"a project with a Makefile: make {target}", f"make {target}", target
-                )
 
 
 def _cmake(root: Path) -> Iterator[Proposal]:
@@ -277,10 +278,14 @@ def _cmake(root: Path) -> Iterator[Proposal]:
             program = f"build/{name}" if inside == "." else f"build/{inside}/{name}"
             build = (" ".join([CMAKE, *on]), f"cmake --build build -j2 --target {name}")
             found = f"a CMake project with the program {name}"
-            if same := _same_work(path.parent, sources.split()):
-                cmd = f"{program} {same}"
-                yield Proposal(f"{found}, at the same work each time", cmd, name, build)
+            for given, reads in harnessoffers.reporting(path.parent, sources.split()):
+                cmd = f"{program} {given}".rstrip()
+                yield Proposal(
+                    f"{found}, a unit for each benchmark", cmd, name, build, reads=quoted(reads)
+                )
             yield Proposal(found, program, name, build)
+    if not any(HAS_TESTS.search(text) for _, text in lists):
+        return
     for flags in dict.fromkeys((" ".join(tests), "")):
         yield Proposal(
             "a CMake project with tests",
@@ -290,28 +295,29 @@ def _cmake(root: Path) -> Iterator[Proposal]:
         )
 
 
-def _same_work(folder: Path, sources: list[str]) -> str:
-    """The options with which a program of these sources does the same work each time, if it has
-    such; ``folder`` is the one of its CMakeLists.txt.
-    """
-    text = "\n".join(file_text(folder / name) for name in sources[:MOST_SOURCES])
-    included = "\n".join(re.findall(r"^[ \t]*#[ \t]*include.*", text, re.MULTILINE))
-    return next((options for header, options in SAME_WORK.items() if header in included), "")
-
-
 def _meson(root: Path) -> Iterator[Proposal]:
-    if (root / "meson.build").exists():
-        build = ("meson setup build --buildtype=release", "ninja -C build")
+    """What meson runs of its benchmarks and tests; where there are none, it succeeds as well."""
+    if not (root / "meson.build").exists():
+        return
+    text = "\n".join(file_text(path) for path in project_files(root, "**/meson.build"))
+    build = ("meson setup build --buildtype=release", "ninja -C build")
+    if re.search(r"^[ \t]*benchmark[ \t]?\(", text, re.MULTILINE):
         yield Proposal(
             "a Meson project with benchmarks", "meson test -C build --benchmark", "bench", build
         )
+    if re.search(r"^[ \t]*test[ \t]?\(", text, re.MULTILINE):
         yield Proposal("a Meson project with tests", "meson test -C build", "tests", build)
 
 
-PROPOSERS: tuple[Callable[[Path], Iterator[Proposal]], ...] = (
-    pythonoffers.offers,
-    _rust,
-    _go,
-    _node,
-    _native,
-)
+PROPOSERS: dict[str, Callable[[Path], Iterator[Proposal]]] = {
+    "python": pythonoffers.offers,
+    "rust": _rust,
+    "go": harnessoffers.go,
+    "java": javaoffers.offers,
+    "node": _node,
+    "native": _native,
+    "perl": scriptlanguages.perl,
+    "lua": scriptlanguages.lua,
+    "ruby": scriptlanguages.ruby,
+    "shell": scriptlanguages.shell,
+}

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from perfvcs.jobs.starter import BENCHMARK_FOLDERS, Proposal, file_text, project_files
+from perfvcs.jobs.benchscripts import BENCHMARK_FOLDERS
+from perfvcs.jobs.ownfiles import file_text, module_names, own_files, project_files
+from perfvcs.jobs.pythonneeds import interpreters, needed_by_tests, normalized, once_each
+from perfvcs.jobs.starter import Proposal
 
 PROPOSED_REPEATS = 5
 PYTEST = f'{{ name = "pytest", repeat = {PROPOSED_REPEATS} }}'
-EXTRAS = ("test", "tests", "testing", "dev")  # what projects call what their tests need
 # pytest-benchmark fits the number of calls to the clock, so that slower code takes no longer; the
 # collector repeats tests itself
 ONCE = " --benchmark-disable"
+# folders of files that tests read: they are no tests of the project
+SAMPLES = frozenset({"fixtures", "samples", "swamp", "testdata", "data", "examples", "example"})
 MOST_ARGUMENTS = 20  # files in one command
+DISTRIBUTION = re.compile(
+    r"^[ \t]{0,99}name[ \t]{0,99}=[ \t]{0,99}['\"]?([\w.-]{1,200})", re.MULTILINE
+)
 USES_BENCHMARK = re.compile(
     r"^[ \t]*(?:async )?def test\w*\([^()]*\bbenchmark\b", re.MULTILINE
 )  # the fixture of pytest-benchmark
@@ -33,9 +37,14 @@ def offers(root: Path) -> Iterator[Proposal]:
                 "Python tests", f"python -m pytest {shlex.quote(tests)}", "tests", collector=PYTEST
             )
         return
-    extra, needed = _needed_by_tests(root)
-    plain = Proposal("", "", "", python=(".",), requires=("pytest",), collector=PYTEST)
-    full = replace(plain, python=(f".[{extra}]" if extra else ".",), requires=("pytest", *needed))
+    extra, needed = needed_by_tests(root)
+    versions = interpreters(root)
+    plain = Proposal(
+        "", "", "", python=(".",), requires=("pytest",), versions=versions, collector=PYTEST
+    )
+    full = replace(
+        plain, python=(f".[{extra}]" if extra else ".",), requires=once_each(("pytest", *needed))
+    )
     variants = [full] if full == plain else [full, plain]
     yield from _pytest_benchmarks(root, variants)
     if tests := _tests(root):
@@ -46,7 +55,7 @@ def offers(root: Path) -> Iterator[Proposal]:
                 cmd=f"python -m pytest {shlex.quote(tests)}",
                 name="tests",
             )
-    yield _import_of(root)
+    yield replace(_import_of(root), versions=versions)
 
 
 def _pytest_benchmarks(root: Path, variants: Iterable[Proposal]) -> Iterator[Proposal]:
@@ -54,7 +63,7 @@ def _pytest_benchmarks(root: Path, variants: Iterable[Proposal]) -> Iterator[Pro
     measuring = [
         replace(
             variant,
-            requires=tuple(dict.fromkeys((*variant.requires, "pytest-benchmark"))),
+            requires=once_each((*variant.requires, "pytest-benchmark")),
             cmd=f"python -m pytest{option}",
         )
         for option in (ONCE, "")
@@ -85,21 +94,12 @@ def _pytest_benchmarks(root: Path, variants: Iterable[Proposal]) -> Iterator[Pro
 
 
 def _import_of(root: Path) -> Proposal:
-    """The import of a project's first package or module; without any, an empty program."""
-    packages = [
-        path.parent.name
-        for path in sorted([*root.glob("*/__init__.py"), *root.glob("src/*/__init__.py")])
-    ]
-    names = [
-        name
-        for name in packages
-        if name.isidentifier() and not re.match(r"(tests?|docs?|examples?)$", name)
-    ]
-    names += [
-        path.stem
-        for path in sorted([*root.glob("src/*.py"), *root.glob("*.py")])
-        if path.stem not in ("setup", "conftest")
-    ]
+    """The import of the project's package or module: the one that is called as the project, if
+    there is one; without any, an empty program.
+    """
+    names = [name for name in module_names(own_files(root)) if name.isidentifier()]
+    called = normalized(_name(root)).replace("-", "_")
+    names.sort(key=lambda name: name.lower() != called)
     words = f"import {names[0]}" if names else "pass"
     return Proposal(
         "a Python project: measure something better than its import",
@@ -109,46 +109,24 @@ def _import_of(root: Path) -> Proposal:
     )
 
 
+def _name(root: Path) -> str:
+    """What the project calls itself where it is packaged; empty where it does not say so."""
+    texts = (file_text(root / name) for name in ("pyproject.toml", "setup.cfg", "setup.py"))
+    found = (match[1] for text in texts if (match := DISTRIBUTION.search(text)))
+    return next(found, "")
+
+
 def _tests(root: Path) -> str:
     """The folder with a project's tests; empty without one."""
     for name in ("tests", "test"):
         folder = root / name
         if any(folder.rglob("test*.py")) or any(folder.rglob("*_test.py")):
             return name
-    # what pytest looks for
-    files = (
-        path
+    # what pytest looks for, where it is not what other programs are tried on
+    files = [
+        path.relative_to(root)
         for pattern in ("**/test_*.py", "**/*_test.py")
         for path in project_files(root, pattern)
-    )
-    return next((str(path.parent.relative_to(root)) for path in files), "")
-
-
-def _needed_by_tests(root: Path) -> tuple[str, tuple[str, ...]]:
-    """The extra that tests need, and requirements that are not in one."""
-    table: dict[str, Any] = {}
-    with suppress(ValueError, RecursionError):
-        table = tomllib.loads(file_text(root / "pyproject.toml"))
-    project, groups = table.get("project", {}), table.get("dependency-groups", {})
-    extras = project.get("optional-dependencies", {}) if isinstance(project, dict) else {}
-    extra = next((name for name in EXTRAS if isinstance(extras, dict) and name in extras), "")
-    group: list[object] = next(
-        (
-            groups[name]
-            for name in EXTRAS
-            if isinstance(groups, dict) and isinstance(groups.get(name), list)
-        ),
-        [],
-    )
-    needed = [word for word in group if isinstance(word, str)]
-    for name in (
-        "requirements-test.txt",
-        "requirements-tests.txt",
-        "test-requirements.txt",
-        "tests/requirements.txt",
-        "requirements/test.txt",
-    ):
-        if (root / name).is_file():
-            needed.append(f"-r{name}")
-            break
-    return extra, tuple(needed)
+    ]
+    own = [path for path in files if not SAMPLES.intersection(path.parts[:-1])]
+    return str(own[0].parent) if own else ""

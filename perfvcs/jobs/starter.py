@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
 
@@ -25,16 +25,22 @@ TEMPLATE = """\
 
 {python}# One job of the matrix: cmd x args x workloads x collectors. The command is run without a shell
 # in the folder of the measured revision (`shell = true` if it needs one).
+{jobs}"""
+JOB = """\
 [[job]]
 name = {name}
 cmd = {cmd}
-# args = ["", "--reverse"]
-# workloads = ["data/1k.txt", {{ integers = [1000, 10000] }}, {{ files = ["1kB", "1MB"] }}]
-{collectors}
+{reads}{hints}{collectors}
 executions = {executions:<8} # processes per revision; five is the least for a verdict, ten is better
 warmup = 1            # warm-up executions; their results are discarded
 timeout = {timeout:<11} # for one execution
 """
+READS = "# Each benchmark that the command reports is measured by itself (docs/harnesses.md):\n"
+HINTS = """\
+# args = ["", "--reverse"]
+# workloads = ["data/1k.txt", {{ integers = [1000, 10000] }}, {{ files = ["1kB", "1MB"] }}]
+""".replace("{{", "{").replace("}}", "}")
+EXACT = 'exact = "auto"        # counts work beside time where that is cheap; or "always", "never"'
 # seconds of an execution from which on fewer are proposed, and the numbers
 LONG, FEW, MANY = 5.0, 5, 10
 USUAL_TIMEOUT, TIMES = 60.0, 6  # seconds; and how much longer than it took an execution may take
@@ -43,8 +49,6 @@ SUITE_FOLDERS = ("", "benchmarks", "asv_bench", "asv_benchmarks", "benchmark", "
 RUNNER = "python -m perfvcs_asv"
 # or a string, which may hold slashes
 COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
-BENCHMARK_FOLDERS = ("bench", "benches", "benchmark", "benchmarks", "perf")
-MOST_FILES = 2_000  # files that are looked at
 BENCHMARK = re.compile(r"^[ \t]*(?:async )?def (?:time|track|peakmem)_\w", re.MULTILINE)
 MOST_MODULES = 3  # proposed one by one, in case the whole suite takes too long
 
@@ -53,10 +57,13 @@ MOST_MODULES = 3  # proposed one by one, in case the whole suite takes too long
 class Proposal:
     """A command to measure and what builds it; ``found`` says why.
 
-    ``collector`` is a TOML value, empty for time.
+    ``collector`` is a TOML value, empty for time; so is ``reads``, empty where no harness reports.
+    ``beside`` are further commands, by the names of
+    their jobs. ``copied`` are those commands, also of the build, that are text of a file of the
+    project, each behind the file.
 
     ``python`` lists what pip installs, None for no environment; ``requires`` lists what else it
-    installs.
+    installs, ``versions`` the interpreters, if not perfvcs's own.
     """
 
     found: str
@@ -66,11 +73,35 @@ class Proposal:
     overlay: str = ""
     python: tuple[str, ...] | None = None
     requires: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
     collector: str = ""
+    beside: tuple[tuple[str, str], ...] = ()
+    reads: str = ""
+    copied: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """All commands by the names of their jobs."""
+        return {self.name: self.cmd, **dict(self.beside)}
+
+    @property
+    def preparation(self) -> tuple[str, ...]:
+        """What runs before the command, as people would type it."""
+        if self.python is None:
+            return self.build
+        version = f"python{self.versions[0]} -m " if self.versions else ""
+        words = dict.fromkeys((*self.requires, *self.python))
+        return (f"{version}pip install {shlex.join(words)}", *self.build)
+
+    def only(self, names: Collection[str]) -> Proposal:
+        """The proposal with these jobs alone."""
+        kept = [(name, cmd) for name, cmd in self.commands.items() if name in names]
+        (name, cmd), *beside = kept
+        return replace(self, name=name, cmd=cmd, beside=tuple(beside))
 
     def toml(self, seconds: float | None = None) -> str:
-        """The commented configuration; ``seconds`` is the time of one execution, if it was
-        tried.
+        """The commented configuration; ``seconds`` is the time of one execution of all jobs, if it
+        was tried.
         """
         build = 'build = []  # such as ["make -j2"], in every revision'
         if self.build:
@@ -78,26 +109,37 @@ class Proposal:
         overlay = '# overlay = ["bench/"]'
         if self.overlay:
             overlay = f"overlay = [{quoted(self.overlay)}]"
-        collectors = '# collectors = ["time"]'
-        if self.collector:
-            collectors = f"collectors = [{self.collector}]"
         python = ""
         if self.python is not None:
+            versions = '# versions = ["3.11"]'
+            if self.versions:
+                versions = f"versions = {_listed(self.versions)}"
             python = (
-                '# One virtual environment per revision:\n[python]\n# versions = ["3.11"]\n'
+                f"# One virtual environment per revision:\n[python]\n{versions}\n"
                 f"install = {_listed(self.python)}\nrequires = {_listed(self.requires)}\n"
             )
-        timeout = max(USUAL_TIMEOUT, TIMES * (seconds or 0.0))
         return TEMPLATE.format(
             found=self.found,
             build=build,
             overlay=f"{overlay}\n",
             python=f"{python}\n" if python else "",
-            name=quoted(self.name),
-            cmd=quoted(self.cmd),
+            jobs="\n".join(self._job(name, seconds) for name in self.commands),
+        )
+
+    def _job(self, name: str, seconds: float | None) -> str:
+        """The table of a job; what may be added is said in the first."""
+        collectors = f'# collectors = ["time"]\n{EXACT}'
+        if self.collector:
+            collectors = f"collectors = [{self.collector}]"
+        timeout = max(USUAL_TIMEOUT, TIMES * (seconds or 0.0))
+        return JOB.format(
+            name=quoted(name),
+            cmd=quoted(self.commands[name]),
+            hints=HINTS if name == self.name else "",
             executions=self.executions(seconds),
             timeout=f'"{ceil(timeout)}s"',
             collectors=collectors,
+            reads=f"{READS}reads = {self.reads}\n" if self.reads else "",
         )
 
     def executions(self, seconds: float | None) -> int:
@@ -183,24 +225,3 @@ def _requirements(table: dict[str, object]) -> Iterator[str]:
         pinned = [version for version in listed if isinstance(version, str)]
         has_version = pinned and re.fullmatch(r"[\w.*]+", pinned[-1])
         yield f"{package}=={pinned[-1]}" if has_version else package
-
-
-def file_text(path: Path) -> str:
-    """The beginning of a file that a project wrote, which may be anything; empty without one."""
-    return beginning(path, LARGEST_RULES)
-
-
-def project_files(root: Path, pattern: str) -> list[Path]:
-    """Files below a folder, those higher up first; none of hidden folders, and none that somebody
-    else's packages brought.
-    """
-    found = []
-    for path in sorted(root.glob(pattern), key=lambda path: (len(path.parts), path))[:MOST_FILES]:
-        inside = path.relative_to(root).parts
-        if (
-            path.is_file()
-            and not {"node_modules", "vendor", "third_party"}.intersection(inside)
-            and not inside[0].startswith(".")
-        ):
-            found.append(path)
-    return found

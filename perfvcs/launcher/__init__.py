@@ -4,28 +4,33 @@ compiler.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from perfvcs.launcher.execution import (
+    STREAM_BYTES,
     Execution,
     LaunchError,
     NotStarted,
     Pace,
     StreamTail,
     check_start,
+    hand_on,
     name_command,
     not_started,
 )
-from perfvcs.launcher.launchreport import VERSION, executed, read_report
+from perfvcs.launcher.launchreport import VERSION, executed, left_running, read_report
 from perfvcs.launcher.orphans import stop_orphans
 from perfvcs.native import native_folder
 from perfvcs.native.compiled import NotCompiled, compiled
@@ -43,12 +48,15 @@ __all__ = [
     "launch",
 ]
 
-PYTHON_LAUNCHER = [sys.executable, "-I", "-S", str(Path(__file__).with_name("fallback.py"))]
+LINUX = sys.platform == "linux"
+PYTHON_SCRIPT = "fallback.py" if LINUX else "portable.py"
+PYTHON_LAUNCHER = [sys.executable, "-I", "-S", str(Path(__file__).with_name(PYTHON_SCRIPT))]
 # seconds in which what a command leaves behind may end by itself, as Python's own helper processes
 # do
 LEFTOVER_SECONDS = 0.25
 LAUNCHER_SECONDS = 15.0  # seconds beyond the time-out after which the launcher itself is given up
 WATCH_SECONDS = 0.05  # seconds between two looks of the caller's at a command
+PIPE_BYTES = 1 << 16  # bytes that are written to a pipe at once, as a rule
 FOREVER = 1e9  # seconds; longer time-outs, infinity among them, are this
 
 
@@ -58,10 +66,13 @@ class LaunchOptions(NamedTuple):
     ``cpus`` pins it to processors, ``aslr=False`` switches address space randomisation off. With
     ``pace`` the machine's pace is read meanwhile, every 20 ms. Asked to end, the command is given
     ``patience`` seconds; what it leaves running is given ``grace`` seconds and then killed, daemons
-    included. ``output`` is a descriptor that gets standard output and, unless ``errors`` does,
-    standard error instead; ``pass_fds`` stay open in the command. ``started`` is called with the
+    included. ``stdin`` is a descriptor that the command reads; without one its standard input is
+    empty. ``output`` is a descriptor that gets standard output and, unless ``errors`` does,
+    standard error instead; ``take`` is called with the parts of standard output where no descriptor
+    gets it. ``pass_fds`` stay open in the command. ``started`` is called with the
     launcher's process id once it is known. ``watch`` is called again and again meanwhile; what it
-    raises ends the command.
+    raises ends the command. ``within`` are the words of a command that starts the launcher, see
+    ``launcher.namespaces``.
     """
 
     cpus: Sequence[int] = ()
@@ -69,18 +80,23 @@ class LaunchOptions(NamedTuple):
     pace: bool = False
     grace: float = LEFTOVER_SECONDS
     patience: float = 0.0
+    stdin: int | None = None
     output: int | None = None
     errors: int | None = None
     pass_fds: Sequence[int] = ()
     started: Callable[[int], None] | None = None
     watch: Callable[[], None] | None = None
+    take: Callable[[bytes], None] | None = None
+    within: Sequence[str] = ()
 
 
 PLAIN = LaunchOptions()
 
 
 def engine() -> str:
-    """``launcher/1``, or ``wait4/1`` where the launcher cannot be compiled or started."""
+    """``launcher/1``, or ``wait4/1`` where the launcher cannot be compiled or started, or the
+    system is not Linux.
+    """
     return "wait4/1" if _prepared()[0] is None else f"launcher/{VERSION}"
 
 
@@ -92,6 +108,8 @@ def fallback_reason() -> str | None:
 @cache
 def _prepared() -> tuple[Path | None, str | None]:
     """The launcher's executable, or why there is none; found out once per process."""
+    if not LINUX:
+        return None, None  # nothing is lost that this system has
     loss = "times are taken from Python and memory is not measured"
     try:
         path = compiled(native_folder() / "launcher.c")
@@ -120,8 +138,8 @@ def launch(
 ) -> Execution:
     """Execute ``argv`` once, without a shell, and return what it took.
 
-    ``argv[0]`` is an absolute path. Standard input is empty, standard output is thrown away, of
-    standard error the end is kept. The command leads a session of its own; signals are as by
+    ``argv[0]`` is an absolute path. Standard output is thrown away, of standard error the end is
+    kept. The command leads a session of its own; signals are as by
     default. After ``timeout`` seconds it is asked to end, and killed with all its descendants. When
     this process ends, in whatever way, so do the command and its descendants. Raises NotStarted if
     the system refuses to start the command, LaunchError where the launcher itself was killed; a
@@ -134,14 +152,15 @@ def launch(
     tail = StreamTail()
     # A file and not a pipe takes the report: its first line comes while the command runs, and must
     # not wake us up.
-    report = os.memfd_create("perfvcs-report")
-    environment = os.memfd_create("perfvcs-environment")
-    readings = os.memfd_create("perfvcs-pace") if options.pace else -1
+    report = _unnamed("perfvcs-report")
+    environment = _unnamed("perfvcs-environment")
+    readings = _unnamed("perfvcs-pace") if options.pace else -1
     alive, launcher_alive = os.pipe()
     stderr, launcher_stderr = os.pipe()
-    descriptors = {report, environment, alive, launcher_alive, stderr, launcher_stderr} | (
-        {readings} if options.pace else set()
-    )
+    stdout, launcher_stdout = _wide_pipe() if options.take else (-1, -1)
+    descriptors = {report, environment, alive, launcher_alive, stderr, launcher_stderr}
+    descriptors |= {readings} if options.pace else set()
+    descriptors |= {stdout, launcher_stdout} if options.take else set()
     process: subprocess.Popen[bytes] | None = None
     # Ctrl-C between the start of the launcher and the moment that we know its number would leave it
     # running. What we ignore (nohup) is not blocked: the launcher, in our group until it has its
@@ -166,10 +185,17 @@ def launch(
         first, variables = (
             ([str(program)], {}) if program else (PYTHON_LAUNCHER, children.released(os.environ))
         )
-        command = [*first, *map(str, numbers), ",".join(map(str, cpus)) or "-", *argv]
+        command = [
+            *options.within,
+            *first,
+            *map(str, numbers),
+            ",".join(map(str, cpus)) or "-",
+            *argv,
+        ]
         shared = (report, environment, launcher_alive, *options.pass_fds)
         shared += (readings,) if options.pace else ()
         said_to = errors if errors is not None else output
+        written_to = output if output is not None else launcher_stdout
         try:
             process = subprocess.Popen(
                 command,
@@ -177,8 +203,8 @@ def launch(
                 env=variables,
                 start_new_session=True,
                 pass_fds=shared,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL if output is None else output,
+                stdin=subprocess.DEVNULL if options.stdin is None else options.stdin,
+                stdout=subprocess.DEVNULL if written_to < 0 else written_to,
                 stderr=launcher_stderr if said_to is None else said_to,
             )
         except OSError as error:
@@ -187,7 +213,7 @@ def launch(
             raise NotStarted(
                 f"cannot run {name_command(argv)}: {error} in its arguments: remove it"
             ) from None
-        for descriptor in (launcher_alive, launcher_stderr):
+        for descriptor in {launcher_alive, launcher_stderr, launcher_stdout} & descriptors:
             descriptors.remove(descriptor)
             os.close(descriptor)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -200,6 +226,7 @@ def launch(
             tail,
             time.monotonic() + timeout + grace + patience + LAUNCHER_SECONDS,
             options.watch,
+            _Output(stdout, options.take) if options.take else None,
         )
         code, reported = process.wait(), read_report(report)
         if "end" not in reported:
@@ -211,6 +238,7 @@ def launch(
             code,
             tail.rest(stderr),
             Pace.of(readings) if options.pace and program else None,
+            left_running(report),
         )
     finally:
         if process is not None and process.returncode is None:
@@ -218,6 +246,14 @@ def launch(
         for descriptor in descriptors:
             os.close(descriptor)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _unnamed(name: str) -> int:
+    """A file without a path, in memory where the system has such."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create(name)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
 
 
 def _block(argv: Sequence[str], env: Mapping[str, str]) -> bytes:
@@ -240,27 +276,64 @@ def _follow(
     tail: StreamTail,
     until: float,
     watch: Callable[[], None] | None,
+    output: _Output | None,
 ) -> None:
-    """Keep standard error flowing until the launcher ends, or until ``until`` (monotonic seconds),
-    when it is killed.
+    """Keep standard error, and the output, flowing until the launcher ends, or until ``until``
+    (monotonic seconds), when it is killed.
     """
     pause = 1.0 if watch is None else WATCH_SECONDS
     poll = select.poll()
     poll.register(alive, select.POLLIN)
     poll.register(stderr, select.POLLIN)
+    if output is not None:
+        poll.register(output.descriptor, select.POLLIN)
     while time.monotonic() < until:
         # A fork of this process by another thread may hold the pipe too: then the process itself
         # has to be asked.
         events = poll.poll(pause * 1000)
         if watch is not None:
             watch()
-        if any(descriptor == alive for descriptor, _ in events) or (
-            not events and process.poll() is not None
-        ):
+        ready = {descriptor for descriptor, _ in events}
+        if alive in ready or (not events and process.poll() is not None):
+            if output is not None:
+                output.drain()
             return
-        if events and not tail.read(stderr):
+        if output is not None and output.descriptor in ready and not output.read():
+            poll.unregister(output.descriptor)
+        if stderr in ready and not tail.read(stderr):
             poll.unregister(stderr)
     process.kill()
+
+
+class _Output(NamedTuple):
+    """Standard output of a command, and what takes it."""
+
+    descriptor: int
+    take: Callable[[bytes], None]
+
+    def read(self) -> bool:
+        """Hand on what is there; False at its end."""
+        return hand_on(self.descriptor, self.take)
+
+    def drain(self) -> None:
+        """Hand on what the command wrote last; no more than a pipe holds, since a process that
+        nobody could stop may go on writing.
+        """
+        for _ in range(STREAM_BYTES // PIPE_BYTES):
+            if not self.read():
+                break
+
+
+def _wide_pipe() -> tuple[int, int]:
+    """A pipe whose reading end does not block, as wide as everybody may have it, so that a program
+    that writes much waits little.
+    """
+    ends = os.pipe()
+    if hasattr(fcntl, "F_SETPIPE_SZ"):
+        with suppress(OSError):  # pipes of this user have all the memory that they may
+            fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, STREAM_BYTES)
+    os.set_blocking(ends[0], False)
+    return ends
 
 
 def _end(process: subprocess.Popen[bytes], report: int, stderr: int) -> None:

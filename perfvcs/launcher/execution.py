@@ -6,7 +6,7 @@ import errno
 import os
 import shlex
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean
@@ -25,9 +25,18 @@ if TYPE_CHECKING:
 READING = 16  # bytes: time and duration, ns as int64
 LARGEST_FILE = 1 << 20  # bytes of readings; a month has .7 MB
 SMOOTH = 5  # readings that are averaged: one alone says little about the calls beside it
+STREAM_BYTES = 1 << 20  # bytes of a pipe, which Linux gives to everybody
 STDERR_TAIL = 8192  # bytes of standard error that are kept
 NO_INTERPRETER = 127  # exit status of env, which looks for the interpreter of many scripts
 STDERR_SHOWN = 300  # characters of them in a message
+# a line that says why, rather than where
+SAYS_WHY = (
+    r"\b\w{0,60}(?:Error|Exception)\b|\b(?:[Ee]rror|ERROR|[Ff]atal|FATAL)\b|[Nn]o such file"
+    r"|not found|undefined reference|[Nn]o module named|[Rr]equires|[Cc]ould not|[Cc]an(?:not|'t)"
+    r"|[Ff]ailed to"
+)
+# what make and pip add to it, and where Lua was then
+ADDED = r"make(?:\[\d+\])?: \*\*\*|note: This|hint: |\[end of output\]|Error \d+$|^\[C\]: in "
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -100,7 +109,9 @@ class Execution:
     of the largest single process. ``pressure`` and ``steal`` are of the whole machine: the time in
     which some process waited for a processor, and the time that the hypervisor took away. One of
     ``status`` (exit status) and ``signal`` is set. ``stderr`` is the end of standard error.
-    ``leftover`` is the number of processes that the command left running and that were stopped.
+    ``adopted`` is the CPU time of processes that the command's own did not wait for.
+    ``leftover`` is the number of processes that the command left running and that were stopped,
+    ``left`` are the names of the first of them.
     ``pace`` is the machine's meanwhile, where that was asked for.
     """
 
@@ -126,6 +137,8 @@ class Execution:
     timed_out: bool = False
     stderr: str = ""
     leftover: int = 0
+    adopted: float | None = None
+    left: tuple[str, ...] = ()
     pace: Pace | None = None
 
 
@@ -158,6 +171,17 @@ class StreamTail:
         return self.kept.decode(errors="replace")
 
 
+def hand_on(descriptor: int, take: Callable[[bytes], None]) -> bool:
+    """Hand on what is there of a stream that does not block; False where nothing is."""
+    try:
+        chunk = os.read(descriptor, STREAM_BYTES)
+    except BlockingIOError:
+        return False
+    if chunk:
+        take(chunk)
+    return bool(chunk)
+
+
 def name_command(argv: Sequence[str], limit: int = 200) -> str:
     """The command as one would type it, in one line of at most ``limit`` characters."""
     typed = " ".join(shlex.join(argv).split())
@@ -170,6 +194,13 @@ def name_signal(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def says_why(line: str) -> bool:
+    """Whether a line of what a command printed says why it failed, rather than where."""
+    import re
+
+    return re.search(SAYS_WHY, line) is not None and re.search(ADDED, line) is None
 
 
 def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | None:
@@ -190,11 +221,18 @@ def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | 
             return f"{name_command(argv)} {how}: {foreign}"
     else:
         return None
-    stderr = " | ".join(line.strip() for line in execution.stderr.splitlines() if line.strip())
-    stderr = "".join(character if character.isprintable() else "?" for character in stderr)
+    lines = [line.strip() for line in execution.stderr.splitlines() if line.strip()]
+    stderr = _printable(" | ".join(lines))
     if len(stderr) > STDERR_SHOWN:
+        why = _printable(next((line for line in reversed(lines) if says_why(line)), ""))
         stderr = "..." + stderr[-STDERR_SHOWN:]
+        if why not in stderr:
+            stderr = f"{why[:STDERR_SHOWN]} | {stderr}"
     return f"{name_command(argv)} {how}: {stderr or 'it wrote nothing to standard error'}"
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def check_start(argv: Sequence[str], cwd: Path) -> None:

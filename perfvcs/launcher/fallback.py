@@ -26,6 +26,7 @@ PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 ADDR_NO_RANDOMIZE = 0x0040000  # linux/personality.h
 # seconds that processes get to die after SIGKILL; only an uninterruptible one needs them
 PATIENCE = 5.0
+MOST_LEFT = 20  # processes that are named
 LONGEST_WAIT = 3600.0  # seconds; sigtimedwait takes no more than a C time_t
 AWAITED = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT}
 FATAL = {signal.SIGKILL, signal.SIGSTOP}  # whose disposition cannot be set
@@ -49,6 +50,9 @@ def main(words: list[str]) -> None:
 
     def say(key: str, value: float) -> None:
         os.write(report, f"{key} {int(value)}\n".encode())
+
+    def say_left(known: set[int], child: int) -> None:
+        _say_left(report, known, child)
 
     say("perfvcs-launcher", VERSION)
     signals = signal.valid_signals()
@@ -78,7 +82,7 @@ def main(words: list[str]) -> None:
         say("end", 1)
         return
     say("pid", command)
-    _follow(command, start, timeout, grace, asking, say)
+    _follow(command, start, timeout, grace, asking, say, say_left)
     say("end", 1)
 
 
@@ -96,6 +100,7 @@ def _follow(
     grace: float,
     asking: float,
     say: Callable[[str, float], None],
+    say_left: Callable[[set[int], int], None],
 ) -> None:
     """Wait for the command's end, and end it after its time or when somebody asks; report both, and
     what it left.
@@ -111,7 +116,7 @@ def _follow(
             continue
         if stopping and stop >= until:  # it is stuck in the kernel: nobody can end it
             say("stuck", 1)
-            say("leftover", _stop_all(command, 0.0))
+            say("leftover", _stop_all(command, 0.0, say_left))
             return
         if not stopping and not asked:
             timed_out = not number
@@ -132,7 +137,7 @@ def _follow(
     say("timed_out", timed_out)
     if delay is not None:
         say("run_delay", delay)
-    say("leftover", _stop_all(0, 0.0 if asked else grace))
+    say("leftover", _stop_all(0, 0.0 if asked else grace, say_left))
 
 
 def _next_signal(until: float) -> int:
@@ -173,12 +178,29 @@ def _childless() -> bool:
     return False
 
 
-def _stop_all(command: int, grace: float) -> int:
+def _say_left(report: int, known: set[int], child: int) -> None:
+    """Write down the first two words of the command line of a process that has to be ended,
+    once.
+    """
+    if child in known or len(known) >= MOST_LEFT:
+        return
+    known.add(child)
+    try:
+        with open(f"/proc/{child}/cmdline", "rb") as file:
+            words = file.read(4096).split(b"\0")[:2]
+    except OSError:  # it has ended
+        return
+    shown = [bytes(byte if 32 < byte < 127 else 63 for byte in word[:100]) for word in words]
+    if shown[0]:
+        os.write(report, b"left " + b" ".join(filter(None, shown)) + b"\n")
+
+
+def _stop_all(command: int, grace: float, say_left: Callable[[set[int], int], None]) -> int:
     """Stop all descendants; returns how many there were that did not end by themselves within
     ``grace`` seconds.
     """
     until = time.perf_counter() + grace
-    stopped = 0
+    stopped, known = 0, set[int]()
     _reap(command)
     while (
         not _childless()
@@ -190,6 +212,7 @@ def _stop_all(command: int, grace: float) -> int:
     while not _childless() and time.perf_counter() < until:
         # orphans become our children, so that repeating it reaches all descendants
         for child in _children():
+            say_left(known, child)
             _kill(child, signal.SIGKILL)
         _next_signal(time.perf_counter() + 0.005)
         stopped += _reap(command)

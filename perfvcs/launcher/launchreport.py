@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from perfvcs.launcher.execution import (
     Execution,
@@ -16,9 +18,14 @@ from perfvcs.launcher.execution import (
     name_signal,
     not_started,
 )
+from perfvcs.system.children import processors
 
 VERSION = 1  # of the launcher, and of its report
 REPORTED = re.compile(rb"^([a-z_-]+) (-?[0-9]{1,18})$", re.M)
+LEFT = re.compile(rb"^left ([\x21-\x7e]{1,100}) ?([\x21-\x7e]{0,100})$", re.M)
+INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|java|bash|dash|sh)[\d.]*t?")
+LARGEST = 1 << 16  # bytes of a report
+FOREIGN = "foreign"  # a number that no launcher writes: something else wrote into its report
 NEEDED = (
     "wall",
     "cpu",
@@ -36,9 +43,24 @@ NEEDED = (
 def read_report(report: int) -> dict[str, int]:
     """The numbers that the launcher wrote; lines that make no sense are left out, since a killed
     one may have written half a line.
+
+    A command may find the file below /proc: what it writes there is taken for none of them.
     """
-    pairs = REPORTED.findall(os.pread(report, 1 << 16, 0))
-    return {name.decode(): int(value) for name, value in pairs}
+    pairs = REPORTED.findall(os.pread(report, LARGEST, 0))
+    numbers = {name.decode(): int(value) for name, value in pairs}
+    # the launcher and we have one position in the file, which only its own lines move
+    is_ours = os.fstat(report).st_size == os.lseek(report, 0, os.SEEK_CUR) < LARGEST
+    return numbers if is_ours and len(pairs) == len(numbers) else numbers | {FOREIGN: 1}
+
+
+def left_running(report: int) -> tuple[str, ...]:
+    """The names of the processes that had to be ended, the first ones."""
+    names: list[str] = []
+    for program, word in LEFT.findall(os.pread(report, LARGEST, 0)):
+        name, script = (Path(part.decode()).name for part in (program, word))
+        is_script = INTERPRETER.fullmatch(name) and not word.startswith(b"-")
+        names.append(f"{name} {script}".strip() if is_script else name)
+    return tuple(names)
 
 
 def executed(
@@ -48,16 +70,25 @@ def executed(
     code: int,
     stderr: str,
     pace: Pace | None = None,
+    left: tuple[str, ...] = (),
 ) -> Execution:
-    """What a command took, by the numbers of the launcher, which ended with ``code``.
+    """What a command took, by the numbers of the launcher, which ended with ``code``; ``left`` as
+    an Execution has it.
 
     Raises NotStarted where the system refused to start the command on the processors ``cpus``, and
     LaunchError where the report is not whole.
     """
+    if FOREIGN in numbers:
+        raise LaunchError(
+            f"{name_command(argv)}: something else wrote into the launcher's report: does it write"
+            " to the files of other processes?"
+        )
     if "exec" in numbers:
         raise not_started(argv, numbers["exec"])
     if "pin" in numbers:
-        allowed = ",".join(str(number) for number in sorted(os.sched_getaffinity(0)))
+        if sys.platform != "linux":
+            raise NotStarted('processes cannot be pinned here: set pin = "none"')
+        allowed = ",".join(map(str, processors()))
         raise NotStarted(
             f"cannot pin to the processors {','.join(map(str, cpus))}: this process may use"
             f" {allowed}: choose among those"
@@ -100,7 +131,7 @@ def executed(
         )
     seconds = {
         name: numbers[name] / 1e9 if name in numbers else None
-        for name in ("run_delay", "wake_delay", "pressure", "steal")
+        for name in ("run_delay", "wake_delay", "pressure", "steal", "adopted")
     }
     return Execution(
         wall=numbers["wall"] / 1e9,
@@ -124,6 +155,8 @@ def executed(
         signal=numbers.get("signal"),
         timed_out=bool(numbers["timed_out"]),
         leftover=numbers["leftover"],
+        adopted=seconds["adopted"],
+        left=left,
         stderr=stderr,
         pace=pace,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +16,11 @@ def stop_orphans(leader: int, stderr: int) -> None:
     """Stop what a killed launcher left: the session of its command (``leader``, 0 where it is not
     known), and those of all that still hold the pipe for standard error.
     """
+    if sys.platform != "linux":  # all that is known of it is its process group
+        if leader:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(leader, signal.SIGKILL)
+        return
     sessions = _sessions_holding(str(Path(f"/proc/self/fd/{stderr}").readlink()))
     for session in (sessions | {leader}) - {0, os.getsid(0)}:
         _stop(session)

@@ -15,11 +15,12 @@ from typing import IO
 
 from perfvcs.errors import CURES, PerfError, disk_is_full
 from perfvcs.launcher import LaunchOptions, launch
-from perfvcs.launcher.execution import NO_INTERPRETER, Execution, LaunchError, line_end
+from perfvcs.launcher.execution import NO_INTERPRETER, Execution, LaunchError, line_end, says_why
 from perfvcs.system.disk import plain
 
 MAX_OUTPUT = 1 << 30
 TAIL = 400
+LAST_LINES = 3
 END_SECONDS = 2.0  # seconds that a command gets to tidy up before it is killed
 
 
@@ -45,13 +46,15 @@ def run(
     log: Path | None = None,
     limit: int = MAX_OUTPUT,
     pass_fds: Sequence[int] = (),
+    within: tuple[str, ...] = (),
 ) -> None:
     """Run a command to its end, with no standard input; all processes that it started are gone
     afterwards, daemons too.
 
     ``timeout`` is in seconds; standard output, at most ``limit`` bytes, goes into ``output``. What
     does not, and standard error, is appended to ``log``, or kept only for the message. ``pass_fds``
-    stay open in the command. Raises CommandFailed.
+    stay open in the command. ``within`` are the words that start it in a sandbox. Raises
+    CommandFailed.
     """
     import tempfile
 
@@ -88,6 +91,7 @@ def run(
                     output=(output or log_file).fileno(),
                     errors=log_file.fileno(),
                     pass_fds=pass_fds,
+                    within=within,
                 ),
             )
             problem = _problem(program, execution, timeout)
@@ -146,6 +150,9 @@ def _tail(output: IO[bytes]) -> str:
         for line in output.read().decode("utf-8", "replace").splitlines()
         if line.strip()
     ]
-    text = " | ".join(lines[-3:])
+    last = lines[-LAST_LINES:]
+    if not any(map(says_why, last)):  # such as make, which says only that something failed
+        last = [line for line in lines[:-LAST_LINES] if says_why(line)][-1:] + last
+    text = " | ".join(last)
     text = "".join(character if character.isprintable() else " " for character in text)
     return text if len(text) <= TAIL else "..." + text[-TAIL:]

@@ -25,10 +25,10 @@ MAX_LINES = 1_000_000
 MAX_METRICS = 32  # of the program's own; each is a column as long as all samples together
 MAX_UNIT = 64
 MOST_NOTES, MAX_NOTE = 5, 300  # notes of an execution that are kept, and characters of one
-DECLARATION = ("metric", "unit", "better")
+DECLARATION = ("metric", "unit", "better", "deterministic")
 
 Better = Literal["lower", "higher", "none"]
-Field = str | int | float | None
+Field = bool | str | int | float | None
 
 
 class MalformedSamples(PerfError):
@@ -39,7 +39,8 @@ class MalformedSamples(PerfError):
 
 class ReportedSamples(msgspec.Struct):
     """The samples as columns of equal length; ``metrics`` describes every key of ``values``,
-    ``notes`` are the program's own words.
+    ``notes`` are the program's own words. ``mark``: of rows that are left out of verdicts; empty:
+    none is.
     """
 
     uid: list[str] = msgspec.field(default_factory=list)
@@ -48,6 +49,7 @@ class ReportedSamples(msgspec.Struct):
     values: dict[str, list[float | None]] = msgspec.field(default_factory=dict)
     metrics: dict[str, Metric] = msgspec.field(default_factory=dict)
     notes: list[str] = msgspec.field(default_factory=list)
+    mark: list[int] = msgspec.field(default_factory=list)
 
 
 def read_samples(path: Path, metrics: Mapping[str, Metric], taken: str) -> ReportedSamples:
@@ -155,7 +157,9 @@ class _Reader:
         name, unit, better = fields["metric"], fields.get("unit", ""), fields.get("better", "lower")
         unknown = [key for key in fields if key not in DECLARATION]
         if unknown:
-            raise ValueError(f"a declaration has metric, unit and better, not {unknown[0]!r}")
+            raise ValueError(
+                f"a declaration has metric, unit, better and deterministic, not {unknown[0]!r}"
+            )
         if not isinstance(name, str):
             raise ValueError("metric is not a string")
         _check_name(name)
@@ -163,10 +167,17 @@ class _Reader:
             raise ValueError(f"unit is not a string of at most {MAX_UNIT} printable characters")
         if better not in get_args(Better):
             raise ValueError("better is not one of lower, higher, none")
-        metric = Metric(unit, better)  # type: ignore[arg-type]  # just checked
+        if not isinstance(exact := fields.get("deterministic", False), bool):
+            raise ValueError("deterministic is neither true nor false")
+        if exact and name in self.known:
+            raise ValueError(f"{name} is measured by perfvcs, and not exact")
+        kind = "deterministic" if exact else "sampled"
+        metric = Metric(unit, better, kind)  # type: ignore[arg-type]  # just checked
         before = self.known.get(name) or self.declared.get(name)
         if before is not None and (before.unit, before.better) != (metric.unit, metric.better):
             raise ValueError(f"{name} is in {before.unit!r} with better {before.better} already")
+        if name not in self.known and before is not None and before.kind != metric.kind:
+            raise ValueError(f"{name} is {before.kind} already")
         self.declared.setdefault(name, metric)
         if len(self.declared) > MAX_METRICS:
             raise ValueError(f"over {MAX_METRICS} metrics")
@@ -213,6 +224,8 @@ class _Reader:
 def _number(name: str, value: Field) -> float | None:
     if value is None:
         return None
+    if isinstance(value, bool):
+        raise ValueError(f"{name} is not a number: got bool")
     if isinstance(value, str):
         raise ValueError(f"{name} is not a number")
     try:

@@ -12,7 +12,7 @@ import msgspec
 
 from perfvcs.measure.journal import Block
 from perfvcs.plugins.collector import Observations
-from perfvcs.profile import Metric, Reached, Resources, Stacks, Turns
+from perfvcs.profile import Metric, Reached, Resources, Results, Stacks, Turns
 
 # the name of this plan; a session that began by another one cannot be continued
 ORDER_NAME = "balanced/1"
@@ -98,6 +98,8 @@ class JobRecording(msgspec.Struct):
     frames: dict[str, int] = msgspec.field(default_factory=dict)
     traces: dict[tuple[int, ...], int] = msgspec.field(default_factory=dict)
     reached: Reached | None = None
+    output: list[str] = msgspec.field(default_factory=list)
+    left: list[str] = msgspec.field(default_factory=list)
 
     def add(
         self, seen: Observations, execution: int, binary: int, position: int = 0, seed: int = 0
@@ -123,6 +125,8 @@ class JobRecording(msgspec.Struct):
             metric_column = self.rows.metrics.setdefault(name, [None] * before)
             metric_column += seen.values.get(name, [None] * count)
         self.executions += 1
+        self.output.append(seen.output)
+        self.left.append(seen.left)
         self.turns.execution.append(execution)
         self.turns.place.append(position)
         self.turns.seed.append(seed)
@@ -149,6 +153,12 @@ class JobRecording(msgspec.Struct):
             if self.rows.trace is None
             else Stacks(list(self.frames), [list(stack) for stack in self.traces])
         )
+
+    def results(self, *, same_output: bool) -> Results | None:
+        """What the executions gave beside numbers; None where that is nothing."""
+        if not any((*self.output, *self.left)):
+            return None
+        return Results(list(self.turns.execution), self.output, self.left, same_output)
 
     def resources(self) -> Resources:
         """All rows, the columns that hold nothing left out."""

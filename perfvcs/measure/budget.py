@@ -12,6 +12,7 @@ from msgspec import structs
 
 from perfvcs.errors import UsageError
 from perfvcs.measure.sites import Sites
+from perfvcs.plan.expected import Estimate
 from perfvcs.plan.needs import needs
 from perfvcs.profile import Job
 from perfvcs.text.quantity import duration
@@ -146,7 +147,7 @@ def _say(session: Session, turns: Mapping[int, int], source: str) -> bool:
     budget = f"; the budget has {duration(session.budget.left)}" if session.budget else ""
     short = session.budget is not None and not session.budget.allows(seconds)
     if seconds >= (1 if short else WORTH_SAYING):
-        session.progress.say(f"this takes about {duration(seconds)} ({source}){budget}")
+        session.progress.say(f"this takes {Estimate(seconds, seconds)} ({source}){budget}")
     return True
 
 

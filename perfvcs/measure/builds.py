@@ -13,6 +13,7 @@ import re
 import shlex
 import shutil
 import stat
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -22,9 +23,10 @@ from perfvcs.errors import PerfError, system_reason
 from perfvcs.git.worktree import CheckoutError
 from perfvcs.jobs.config import Config, seconds
 from perfvcs.launcher.preparation import CommandFailed, run
+from perfvcs.native import native_folder
+from perfvcs.profile.buildidentity import COMPILER_NAME
 from perfvcs.system.disk import entries, remove
 
-COMPILER_NAME = re.compile(r"([\w.]+-)*(cc|c\+\+|gcc|g\+\+|clang|clang\+\+)(-\d[\d.]*)?")
 SOURCE_SUFFIXES = ("c", "C", "cc", "cp", "cpp", "cxx", "CPP", "c++")
 VARIABLES = ("CC", "CXX")
 SCRIPT = """\
@@ -33,7 +35,7 @@ SCRIPT = """\
 # none, since -pg would link in a profiler's start-up. gcc bears no -fomit-frame-pointer beside -pg.
 PATH={path}
 export PATH
-making=
+{before}making=
 for word in "$@"; do
     case $word in
         -c | -S | -flto | -flto=* | {sources}) making=1 ;;
@@ -42,9 +44,15 @@ done
 [ "$making" ] || exec {compiler} "$@"
 for word in "$@"; do
     shift
-    [ "$word" = -fomit-frame-pointer ] || set -- "$@" "$word"
+    [ "$word" = {dropped} ] || set -- "$@" "$word"
 done
 exec {compiler} "$@" {flags}
+"""
+# The assembler of cross compilers has another name, which they know.
+NAMES_ASSEMBLER = "PERFVCS_AS=$({compiler} -print-prog-name=as)\nexport PERFVCS_AS\n"
+ASSEMBLER = """\
+#!/bin/sh
+exec {python} -I -S {program} {seed} {mark} "${{PERFVCS_AS:-as}}" "$@"
 """
 KEPT_BUILDS = 30  # the newest
 LARGEST_BUILDS = 4 << 30  # of all builds
@@ -52,6 +60,7 @@ LARGEST_BUILD = 1 << 30  # bytes of one: a larger one is made again
 CHUNK_BYTES = 1 << 20
 DIGEST = "digest"
 CFLAGS = "{cflags}"  # in a build command
+LAID_OUT = "laid-out"  # the file that is there once an assembler laid code out
 
 
 class BuildError(PerfError):
@@ -60,9 +69,11 @@ class BuildError(PerfError):
     exit_code = 5
 
 
-def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[str, str]:
+def wrapped(
+    env: Mapping[str, str], flags: Sequence[str], folder: Path, layout: str = ""
+) -> dict[str, str]:
     """The environment in which every C and C++ compiler on PATH compiles with ``flags`` added;
-    their wrappers are put in ``folder``.
+    their wrappers are put in ``folder``. With a seed, the ``layout`` of their code follows from it.
 
     Setting CFLAGS would not do: it replaces what a build that reads it has as its own, optimisation
     among them, and one that assigns it does not see ours.
@@ -74,14 +85,18 @@ def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[
             compilers.setdefault(name, str(Path(place, name).absolute()))
     folder.mkdir(parents=True, exist_ok=True)
     patterns = " | ".join(f"*.{suffix}" for suffix in SOURCE_SUFFIXES)
+    added = _laying_out(folder, layout) if layout else ()
     for name, compiler in compilers.items():
         script = folder / name
+        of_layout = (*added, "-fno-integrated-as") if added and _is_clang(compiler) else added
         script.write_text(
             SCRIPT.format(
                 path=shlex.quote(path),
                 sources=patterns,
                 compiler=shlex.quote(compiler),
-                flags=shlex.join(flags),
+                flags=shlex.join([*flags, *of_layout]),
+                before=NAMES_ASSEMBLER.format(compiler=shlex.quote(compiler)) if layout else "",
+                dropped="-fomit-frame-pointer" if flags else "''",
             )
         )
         script.chmod(0o755)
@@ -89,12 +104,33 @@ def wrapped(env: Mapping[str, str], flags: Sequence[str], folder: Path) -> dict[
     return dict(env) | named | {"PATH": os.pathsep.join((str(folder.absolute()), path))}
 
 
+def _laying_out(folder: Path, layout: str) -> tuple[str, ...]:
+    """What makes a compiler call our assembler, which is put in a folder below ``folder``."""
+    place = folder.absolute() / "assembler"
+    place.mkdir()
+    script = place / "as"
+    script.write_text(
+        ASSEMBLER.format(
+            python=shlex.quote(sys.executable),
+            program=shlex.quote(str(native_folder() / "assembler.py")),
+            seed=shlex.quote(layout),
+            mark=shlex.quote(str(place / LAID_OUT)),
+        )
+    )
+    script.chmod(0o755)
+    return ("-ffunction-sections", f"-B{place}")
+
+
+def _is_clang(compiler: str) -> bool:
+    return "clang" in Path(compiler).resolve().name
+
+
 def _compilers(folder: str) -> list[str]:
     try:
         return [
             file.name
             for file in Path(folder).iterdir()
-            if COMPILER_NAME.fullmatch(file.name) and os.access(file, os.X_OK)
+            if re.fullmatch(COMPILER_NAME, file.name) and os.access(file, os.X_OK)
         ]
     except OSError:  # PATH may name what is not there
         return []
@@ -234,22 +270,27 @@ def run_build(
     flags: Sequence[str],
     scratch: Path,
     log: Path,
-) -> None:
-    """Runs the build commands in a checkout, with compilers that add the flags; raises BuildError.
+    layout: str = "",
+) -> bool:
+    """Runs the build commands in a checkout, with compilers that add the flags; returns whether
+    they laid code out by the seed ``layout``. Raises BuildError.
 
     These compilers are made in a folder of their own in ``scratch``. What the commands print goes
     into ``log``.
     """
     limit = seconds(config.build_timeout, "build_timeout")
     with ExitStack() as until_built:
-        if flags:
-            compilers = TemporaryDirectory(prefix="compilers-", dir=scratch)
-            env = wrapped(env, flags, Path(until_built.enter_context(compilers)))
+        compilers = None
+        if flags or layout:
+            temporary = TemporaryDirectory(prefix="compilers-", dir=scratch)
+            compilers = Path(until_built.enter_context(temporary))
+            env = wrapped(env, flags, compilers, layout)
         try:
             for command in config.build:
                 run(_with(flags, command), cwd=folder, env=env, timeout=limit, log=log)
         except CommandFailed as error:
             raise BuildError(f"the build failed: {error}") from None
+        return compilers is not None and (compilers / "assembler" / LAID_OUT).exists()
 
 
 def _with(flags: Sequence[str], command: str) -> list[str]:

@@ -4,22 +4,21 @@ measured or decided.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
-from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 from msgspec.structs import asdict
 
 from perfvcs.check.method import CheckRequest
-from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell
 from perfvcs.measure.announcement import announced, choose, differing, intact, unfinished, variables
+from perfvcs.measure.asconfigured import is_present_build
 from perfvcs.measure.blocks import ORDER_NAME
-from perfvcs.measure.budget import Budget, Changed, TurnTimes, run, spend
+from perfvcs.measure.budget import Budget, Changed, run, spend
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.outcome import CampaignOutcome
 from perfvcs.measure.product import read_all
@@ -27,18 +26,18 @@ from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.rig import Rig, product_states, versions
 from perfvcs.measure.session import Session
+from perfvcs.measure.settling import settle_jobs
 from perfvcs.measure.site import Version
-from perfvcs.plan.needs import forecast
+from perfvcs.measure.storedsession import kept, opened, turn_times
 from perfvcs.profile.summary import Header
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
-from perfvcs.text.characters import shorten
 from perfvcs.text.words import listed
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Report
+    from perfvcs.jobs.config import Config
 
-NAMED, NAMES = 5, 200  # jobs that a warning names, and characters of all their names
 # versions of one session; more would stretch a block until its pairs see different weather
 SESSION_VERSIONS = 8
 
@@ -87,7 +86,9 @@ def collect(
                 repository.promote(state.commit)
         states += product_states(commits[-1], read_all(request.against, repository.project))
         if request.missing:
-            states = [state for state in states if not _complete(repository, state, cells)]
+            states = [
+                state for state in states if not _complete(repository, state, cells, rig.config)
+            ]
         if not states or not cells:
             return CampaignOutcome()
         seen.about([state.commit for state in states if state.dirty is None])
@@ -158,7 +159,7 @@ def _measure(
                     rig.progress,
                     header.identity,
                     journal,
-                    pace=_pace(repository, cells, header.versions),
+                    pace=turn_times(repository, cells, header.versions),
                     budget=budget,
                     executor=rig.executor,
                 ) as session,
@@ -177,19 +178,6 @@ def _measure(
         measured = versions(repository, group, header.request)
 
 
-def _pace(
-    repository: Repository, cells: Sequence[Cell], versions: Sequence[State | Version]
-) -> TurnTimes:
-    """What a turn of each cell is expected to take, by what is stored up to HEAD."""
-    seconds = forecast(repository, cells, repository.project.head or versions[-1].commit)
-    return TurnTimes(
-        {
-            number: None if estimate is None else estimate * len(versions)
-            for number, estimate in enumerate(seconds)
-        }
-    )
-
-
 def _say_changes(repository: Repository, states: Sequence[State], progress: Progress) -> None:
     """Say why HEAD is measured with changes on top, and what counts as none."""
     for state in states:
@@ -203,28 +191,6 @@ def _say_changes(repository: Repository, states: Sequence[State], progress: Prog
         progress.say(f"left out of it, since measuring makes it: {listed(artefacts)}")
     if any(state.dirty for state in states) and (inside := repository.changes.repositories()):
         progress.say(f"left out of it, since it is a repository of its own: {listed(inside)}")
-
-
-@contextmanager
-def kept(repository: Repository, session: Session, outcome: CampaignOutcome) -> Iterator[None]:
-    """Stores what the session gave; if it is interrupted, what is complete."""
-    try:
-        yield
-    except BaseException:
-        try:
-            _keep(repository, session, outcome)
-        except (PerfError, OSError) as error:  # the reason for the end comes first
-            session.progress.fail(f"what was measured is not stored yet: {error}")
-        else:
-            for line in session.left(outcome.profiles):
-                session.progress.say(line)
-        raise
-    try:
-        _keep(repository, session, outcome)
-    except BaseException:
-        for line in session.unstored():
-            session.progress.say(line)
-        raise
 
 
 def _planned(
@@ -241,15 +207,24 @@ def _planned(
     return planned_cells
 
 
-def _complete(repository: Repository, state: State, cells: Iterable[Cell]) -> bool:
+def _complete(repository: Repository, state: State, cells: Iterable[Cell], config: Config) -> bool:
+    """Whether all cells are measured on a state, of a build as perf.toml has it now."""
     halves = {header.session for header in unfinished(repository.home)}
     headers = [
         measured.header
         for measured in repository.measured(state)
         if measured.header.collected.session not in halves
     ]
-    present = {(header.job.label, header.job.collector, header.job.cmd) for header in headers}
-    return all((cell.label, cell.collector_name, cell.cmd) in present for cell in cells)
+    by_cell: dict[tuple[str, str, str], list[Header]] = defaultdict(list)
+    for header in headers:
+        by_cell[header.job.label, header.job.collector, header.job.cmd].append(header)
+    return all(
+        any(
+            is_present_build(header, config, cell)
+            for header in by_cell[cell.label, cell.collector_name, cell.cmd]
+        )
+        for cell in cells
+    )
 
 
 class FirstLook(NamedTuple):
@@ -267,6 +242,7 @@ def settle(
     request: Request,
     asked: CheckRequest,
     first: FirstLook | None = None,
+    until: Callable[[Report], bool] | None = None,
 ) -> tuple[CampaignOutcome, str]:
     """Measures two revisions interleaved until every comparison is decided, with an interim
     analysis after each of 5 to 30 pairs.
@@ -274,14 +250,15 @@ def settle(
     The same revision twice is an A/A measurement. If the request has a number of executions, so
     many pairs are measured and analysed once; if it has a budget, open comparisons are measured as
     long as it lasts, first where it settles most. ``asked`` says when a comparison is decided; the
-    method is always ``auto``. A ``first`` analysis comes before the others. Returns what was
-    stored, and the session.
+    method is always ``auto``. A ``first`` analysis comes before the others. ``until``: a job is
+    measured until that holds of its report, whatever its comparisons are. Returns what was stored,
+    and the session.
     """
+    from perfvcs.check.answer import headline
     from perfvcs.check.stopping import interim
     from perfvcs.statistics.multiplicity import schedule
 
     repository = rig.repository
-    cells, equipped = rig.asked(request)
     rules = repository.criteria_reader.rules(
         pair[0].commit, pair[1].commit, committed=request.committed
     ).rules
@@ -289,108 +266,37 @@ def settle(
     looks = schedule() if request.executions is None else (request.executions,)
     if first is not None and first.pairs < looks[0]:
         looks = (first.pairs, *looks)
-    commits = [state.commit for state in pair if state.dirty is None]
-    budget = None if request.budget is None else Budget(request.budget)
-    with (
-        announced(repository.home, commits, rig.progress) as seen,
-        repository.measuring(wait=request.wait),
-    ):
-        both = versions(repository, pair, request)
-        sites, pace = equipped.sites(cells, both), _pace(repository, cells, both)
-        identity = Identity.new(request.seed)
-        with (
-            Session(
-                sites, seen, identity, pace=pace, budget=budget, executor=rig.executor
-            ) as session,
-            kept(repository, session, outcome),
-        ):
-            history = repository.history(pair[1])
+    with opened(rig, pair, request, outcome) as session:
+        history = repository.history(pair[1])
 
-            def is_decided(number: int) -> bool:
-                """Whether no comparison of a job is open, by what it gave so far."""
-                sides, pairs = session.so_far(number), session.count(number)
-                if sides is None or pairs >= looks[-1]:
-                    return sides is None
-                look = interim(
-                    sides[0],
-                    sides[1],
-                    pairs=pairs,
-                    most=looks[-1],
-                    delta=asked.delta,
-                    within=asked.within,
-                    rules=rules,
-                    history=history,
-                )
-                if first is not None and pairs <= first.pairs and first.enough(look.report):
-                    return True
-                return look.pairs is None
+        def decide(number: int) -> str | None:
+            """The verdict on a job by what it gave so far; None while a comparison is open."""
+            sides, pairs = session.so_far(number), session.count(number)
+            if sides is None:
+                return ""  # it was given up, which is said
+            if pairs >= looks[-1]:
+                return None
+            look = interim(
+                sides[0],
+                sides[1],
+                pairs=pairs,
+                most=looks[-1],
+                delta=asked.delta,
+                within=asked.within,
+                rules=rules,
+                history=history,
+            )
+            is_first = first is not None and pairs <= first.pairs
+            is_enough = is_first and first is not None and first.enough(look.report)
+            is_over = look.pairs is None if until is None else until(look.report)
+            return headline(look.report) if is_enough or is_over else None
 
-            most = dict.fromkeys(range(len(cells)), looks[-1])
+        if session.budget is None or session.executor.width > 1:
+            settle_jobs(session, looks, decide)
+        else:
+            most = dict.fromkeys(range(len(session.cells)), looks[-1])
             session.begin(most)
             session.warm_up(most)
-            if budget is None or session.executor.width > 1:
-                _settle(session, looks, is_decided)
-            else:
-                session.run(dict.fromkeys(most, 1))
-                spend(session, most, is_decided)
-        return outcome, session.identity.session
-
-
-def _settle(session: Session, looks: Sequence[int], is_decided: Callable[[int], bool]) -> None:
-    """Run as many blocks of each job as it takes until it is decided at one of the looks.
-
-    Where several blocks run at a time, there is a look after as many. What repeats exactly
-    has its first look after the executions that perf.toml asks for.
-    """
-    width = session.executor.width
-    looks = [pairs for pairs in looks if pairs % width == 0 or pairs == looks[-1]]
-    pending, done = set(range(len(session.cells))), Counter[int]()
-    if soon := {
-        number: width * ceil(cell.executions / width)
-        for number, cell in enumerate(session.cells)
-        if cell.exact and cell.executions < looks[0]
-    }:
-        session.run(soon)
-        done.update(soon)
-        pending -= {number for number in soon if is_decided(number)}
-    for pairs in looks:
-        more = {number: pairs - done[number] for number in pending}
-        session.run(more)
-        done.update(more)
-        if pairs < looks[-1]:
-            pending = {number for number in pending if not is_decided(number)}
-        if not pending or session.tally.is_over():
-            return
-
-
-def _keep(repository: Repository, session: Session, outcome: CampaignOutcome) -> None:
-    """Stores what the session gave, in the place of what was stored when it was interrupted."""
-    profiles = session.profiles()
-    commits = dict.fromkeys(version.commit for version in session.versions)
-    stored = [
-        header
-        for header in repository.index.headers(commits)
-        if header.collected.session == session.identity.session
-    ]
-    earlier = {
-        (header.design.version, header.job.key, header.worker): header.path for header in stored
-    }
-    names = ", ".join(dict.fromkeys(version.name for version in session.versions))
-    pairs = [
-        (earlier.get((header.design.version, header.job.key, header.worker)), profile)
-        for header, profile in zip(map(Header.of, profiles), profiles, strict=True)
-    ]
-    with repository.replacing() if earlier else nullcontext():
-        outcome.paths += repository.store.replace(pairs, f"Collect {names}")
-    repository.refresh()
-    outcome.profiles += profiles
-    outcome.failures += session.failures
-    if missing := session.unmeasured():
-        names = shorten(", ".join(missing[:NAMED]), NAMES) + (
-            f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
-        )
-        outcome.warnings.append(
-            f"the budget ended before {names} had a complete block: nothing of it is stored"
-        )
-    outcome.warnings += [line for line in session.warnings if line not in outcome.warnings]
-    outcome.seeds.append(session.identity.seed)
+            session.run(dict.fromkeys(most, 1))
+            spend(session, most, lambda number: decide(number) is not None)
+    return outcome, session.identity.session

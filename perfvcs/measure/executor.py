@@ -4,10 +4,11 @@ after the other.
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,13 +20,18 @@ from perfvcs.environment.host import Facts, facts
 from perfvcs.errors import PerfError
 from perfvcs.measure.blocks import draw, turns
 from perfvcs.measure.budget import CellSeries
+from perfvcs.measure.executionfolders import ExecutionFolders
 from perfvcs.measure.journal import Block, Identity
-from perfvcs.measure.sites import SiteKind, Sites
+from perfvcs.measure.sites import FirstExecution, SiteKind, Sites
 from perfvcs.measure.tally import About, CellPlace, Tally, profile_of
-from perfvcs.plugins.collector import CollectError, Observations
+from perfvcs.plugins.collector import CollectError, Observations, Run
+from perfvcs.system.executionresult import ExecutionResult, named
+from perfvcs.text.characters import shorten
 
 COLLECT_FAILED = 5  # exit code of a failed measurement, after which the others go on
 SHORTEST_TIMEOUT = 0.001  # seconds of a time-out
+MUCH_OUTPUT = 1 << 20  # bytes; reading as much takes below 1 ms
+LEFT = 200  # characters of the names of processes
 WARM_UP = -1  # the block of executions whose results are dropped
 
 
@@ -93,7 +99,10 @@ class LocalExecutor:
         self.sites, self.tally = sites, tally
         self.cells, self.versions = sites.cells, sites.versions
         self._runs = 0
-        self._functions = False
+        self.within: Callable[[Run], tuple[str, ...]] = lambda run: run.within  # a sandbox
+        self._unavailable = [cell.collector.available() for cell in self.cells]
+        self._functions = self._warming = False
+        self._sizes: dict[tuple[int, int], int] = {}  # bytes of output, by cell and version
 
     def hosts(self) -> list[Facts]:
         """This machine."""
@@ -105,8 +114,13 @@ class LocalExecutor:
         self.scratch = self.sites.home / "tmp" / identity.session
         self.scratch.mkdir(parents=True)
         stack.callback(shutil.rmtree, self.scratch, ignore_errors=True)
+        self.folders = ExecutionFolders(os.environ, self.sites.home / "tmp")
+        stack.callback(self.folders.close)
+        if self.folders.warning:
+            self.tally.warnings[self.folders.warning] = None
         self._series = CellSeries(self.sites, self.tally.names, identity.session)
         self.before = noise.snapshot()
+        self.sites.layouts = identity.seed
         for position in range(len(self.versions)):
             for kind in self.sites.kinds():
                 self._prepare(position, kind, stack)
@@ -172,11 +186,11 @@ class LocalExecutor:
                 self.tally.skip(number, position, cell.warmup * cell.binaries)
             for turn in range(cell.warmup if cold else 0):
                 for binary in range(cell.binaries if self.tally.fits(number) else 0):
-                    self._functions = not turn and not binary
+                    self._functions, self._warming = not turn and not binary, True
                     for position, seen in self._turn(number, cold, WARM_UP, binary).seen.items():
                         place = number, self.versions[position]
                         self.sites.warm[place] = seen.reached or self.sites.warm.get(place)
-        self._functions = False
+        self._functions = self._warming = False
 
     def running(self, blocks: Iterable[Wanted]) -> Iterator[None]:
         """Run blocks, one at each step; jobs take turns too, so that noise hits all alike."""
@@ -303,20 +317,53 @@ class LocalExecutor:
 
     def _attempt(self, number: int, position: int, binary: int, seed: int) -> Observations:
         self._runs += 1
-        scratch = self.scratch / str(self._runs)
+        cell, scratch = self.cells[number], self.scratch / str(self._runs)
         scratch.mkdir()
         try:
             run = self.sites.run(number, position, binary, scratch, seed)
-            run = replace(run, functions=self._functions)
+            result = ExecutionResult(
+                cell.result.normalise,
+                self._reads(number, position),
+                (os.fsencode(run.cwd), os.fsencode(self.folders.folder)),
+            )
+            run = replace(run, functions=self._functions, result=result)
             if self.tally.budget is not None:
-                run = replace(
-                    run, timeout=max(SHORTEST_TIMEOUT, min(run.timeout, self.tally.budget.left))
-                )
-            seen = self.cells[number].collector.collect(run)
+                left = min(run.timeout, self.tally.budget.left)
+                run = replace(run, timeout=max(SHORTEST_TIMEOUT, left))
+            if reason := self._unavailable[number]:
+                raise CollectError(reason, lasting=True)
+            with self.folders.fresh(run.env, kept=cell.env, isolate=cell.isolate) as env:
+                seen = cell.collector.collect(replace(run, env=env, within=self.within(run)))
+                self._note_result(number, position, run, seen)
             self.sites.require(number, position, binary)
             return seen
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
+
+    def _reads(self, number: int, position: int) -> bool:
+        """Whether the output of the next execution is read: much output of a warm-up is, that of a
+        measured execution would take the program's time.
+        """
+        is_small = self._sizes.get((number, position), 0) <= MUCH_OUTPUT
+        return self.cells[number].result.reads and (self._warming or is_small)
+
+    def _note_result(self, number: int, position: int, run: Run, seen: Observations) -> None:
+        """Takes what an execution gave beside numbers into what was observed of it."""
+        result, plan = run.result, self.cells[number].result
+        assert result is not None
+        if plan.files:
+            result.add_files(run.cwd, plan.files)
+        if result.reads:
+            self._sizes[number, position] = result.size
+            seen.output = result.digest()
+        if result.problem:
+            self.tally.warnings[f"{self.tally.names[number]}: {result.problem}"] = None
+        seen.left = shorten(named(result.left), LEFT)
+        if self._warming:
+            self.sites.first.setdefault(
+                (number, self.versions[position]),
+                FirstExecution(seen.output, result.wall, traced=seen.reached is not None),
+            )
 
     def _kept_aside(self, number: int, position: int, binary: int, error: PerfError) -> str:
         """Write what a job gave before it failed into a file of its own; the end of the message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import msgspec
 from perfvcs.collectors._shared.commandrun import INTERPRETER_NAME
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError
+from perfvcs.profile.buildidentity import bounded
 from perfvcs.text.characters import shorten
 
 HEAD_BYTES = 512  # of a script, which show what runs it
@@ -23,11 +25,33 @@ HEAD_BYTES = 512  # of a script, which show what runs it
 # sys._base_executable leads out of a virtual environment, which may vanish
 _PROBE = """
 import json, os, platform, sys
+try:
+    import sysconfig
+    flags = [str(sysconfig.get_config_var(name) or "") for name in ("CONFIG_ARGS", "PY_CFLAGS")]
+except Exception:  # a Python that was moved or cut down has no notes on how it was built
+    flags = ["", ""]
+build = [platform.python_compiler()] + flags
 path = getattr(sys, "_base_executable", None) or sys.executable
-flags = getattr(sys, "abiflags", "")
-version = platform.python_version() + flags.replace("m", "")
-print(json.dumps([os.path.realpath(path), version, platform.python_implementation()]))
+letters = getattr(sys, "abiflags", "")
+version = platform.python_version() + letters.replace("m", "")
+print(json.dumps([os.path.realpath(path), version, platform.python_implementation(), build]))
 """
+# what configure and the compiler were given that says where an interpreter was built or installed,
+# and not how
+OF_PLACES = re.compile(
+    r"'?(--(prefix|exec-prefix|[a-z]*dir|with-wheel-pkg-dir|build|host)=|MKDIR_P=|PKG_CONFIG"
+    r"|-f(file|debug|macro|profile)-prefix-map=|-[IL]/)"
+)
+# options of a build that are named, since they make another interpreter of the same version
+NAMED_OPTIONS = {
+    "--enable-optimizations": "PGO",
+    "--with-lto": "LTO",
+    "--enable-shared": "shared",
+    "--with-pydebug": "debug",
+    "--enable-experimental-jit": "JIT",
+    "--with-tail-call-interp": "tail calls",
+}
+DIGITS = 8  # of the digest of all options
 
 
 def resolve(
@@ -92,6 +116,14 @@ def only_here(words: Sequence[str], folder: Path, root: Path) -> str:
     return ""
 
 
+def only_one(program: str, folder: Path, root: Path) -> bool:
+    """Whether a program is a file of the working tree at ``root``, and not of a checkout of it in
+    ``folder``, which is usually below the working tree.
+    """
+    path = Path(program)
+    return path.is_relative_to(root) and not path.is_relative_to(folder)
+
+
 def _is_elsewhere(program: Path) -> bool:
     """Whether a program of PATH is a Python, runs in a certain one, or leads to one, as pyenv's
     do.
@@ -111,13 +143,15 @@ def _is_elsewhere(program: Path) -> bool:
 
 
 class Interpreter(msgspec.Struct, frozen=True):
-    """One interpreter: its real path outside any virtual environment, and its full version
-    (``3.13.0``, ``3.13.0t``).
+    """One interpreter: its real path outside any virtual environment, its full version (``3.13.0``,
+    ``3.13.0t``), and how it was built, such as ``GCC 12.2.0 -O2 PGO #1a2b3c4d``; empty if that is
+    not known.
     """
 
     path: Path
     version: str
     implementation: str = "CPython"
+    build: str = ""
 
     @property
     def label(self) -> str:
@@ -179,10 +213,29 @@ def probe(path: Path, environ: Mapping[str, str] | None = None) -> Interpreter |
             timeout=20,
             check=True,
         )
-        real, version, implementation = json.loads(done.stdout)
+        real, version, implementation, *build = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    return Interpreter(Path(real), version, implementation)
+    return Interpreter(Path(real), version, implementation, *(_built(*how) for how in build))
+
+
+def _built(compiler: str, configured: str, flags: str) -> str:
+    """How an interpreter was built: by which ``compiler``, with what it was ``configured`` with and
+    the compiler's ``flags``; the digest is of all that says nothing of places.
+    """
+    options = re.findall(r"'[^']*'|\S+", configured)
+    told = [option.strip("'") for option in options if not OF_PLACES.match(option)]
+    given = [word for word in flags.split() if not OF_PLACES.match(word)]
+    levels = re.findall(r"(?<!\S)-O\w+", flags)
+    named = [
+        name
+        for option, name in NAMED_OPTIONS.items()
+        if any(word.partition("=")[0] == option for word in told)
+    ]
+    decisive = repr((compiler, told, given)).encode("utf-8", "surrogateescape")
+    mark = hashlib.sha256(decisive).hexdigest()[:DIGITS]
+    words = [compiler.partition(" (")[0], *levels[-1:], *named, f"#{mark}"]
+    return bounded(" ".join(filter(None, words)))
 
 
 def _candidates(version: str, env: Mapping[str, str]) -> Iterator[Path]:

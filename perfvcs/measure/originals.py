@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from perfvcs.git.changes import rewritten, tracked
@@ -36,6 +36,15 @@ class Originals:
         self._inputs: dict[Workload, object] = {}
         self._changed: dict[str, None] = {}
         self._ran = False  # something, since the files were looked at
+        self.names: frozenset[str] | None = None  # of all files and folders, where they are listed
+
+    def list_all(self) -> None:
+        """List all files and folders, also those that git does not track."""
+        self.names = frozenset(
+            str(Path(parent, name).relative_to(self.folder))
+            for parent, folders, files in _walk(self.folder)
+            for name in (*folders, *files)
+        )
 
     def removed(self, words: Iterable[str]) -> str:
         """The message that the first of some words was one of the files; empty where none is
@@ -108,6 +117,13 @@ class Originals:
             return None
         path = self.folder / workload.name
         return stamps(path) if path.is_dir() else _stamp(str(path))
+
+
+def _walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """The folders below one, without what git and perfvcs keep there."""
+    for parent, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if name not in (".git", ".perf")]
+        yield parent, folders, files
 
 
 def _stamp(path: str) -> Stamp | None:

@@ -64,6 +64,29 @@ class Silent:
         print(_failed(failure), file=sys.stderr, flush=True)
 
 
+class Reasons:
+    """Keeps why something failed instead of showing it."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def begin(self, total: int) -> None:
+        """Ignored."""
+
+    def step(self, what: str) -> None:
+        """Ignored."""
+
+    def drop(self, steps: int) -> None:
+        """Ignored."""
+
+    def say(self, line: str) -> None:
+        """Ignored."""
+
+    def fail(self, failure: str) -> None:
+        """Keep it."""
+        self.reasons.append(failure)
+
+
 class PlainLines:
     """Plain lines on standard error: messages, and every tenth of the work with the time left."""
 

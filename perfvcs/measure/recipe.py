@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO
+from typing import IO, NamedTuple
 
 from perfvcs.errors import CURES, UsageError, disk_is_full
 from perfvcs.launcher.preparation import CommandFailed, run
@@ -35,9 +35,23 @@ WITHOUT_CACHE = {"PIP_NO_CACHE_DIR": "1", "UV_NO_CACHE": "1"}
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 _LIST = """
 import importlib.metadata, json
-found = ((one.metadata["Name"], one.version) for one in importlib.metadata.distributions())
-print(json.dumps(sorted({name + "==" + version for name, version in found if name})))
+found, own = set(), set()
+for one in importlib.metadata.distributions():
+    if name := one.metadata["Name"]:
+        found.add(name + "==" + one.version)
+        if '"dir_info"' in (one.read_text("direct_url.json") or ""):
+            own.add(name + "==" + one.version)
+print(json.dumps([sorted(found), sorted(own)]))
 """
+
+
+class Distributions(NamedTuple):
+    """What is in an environment, as ``name==version``; its ``own`` come from a folder, such as the
+    checkout.
+    """
+
+    installed: list[str]
+    own: list[str]
 
 
 @dataclass(frozen=True)
@@ -107,8 +121,8 @@ class Recipe:
         text = repr(decisive).encode("utf-8", "surrogateescape")
         return f"{self.prefix}-{hashlib.sha256(text).hexdigest()[:16]}"
 
-    def make(self, held: Held) -> list[str]:
-        """Installs everything into an empty environment; returns the distributions in it.
+    def make(self, held: Held) -> Distributions:
+        """Installs everything into an empty environment; returns what is in it then.
 
         Raises InstallError.
         """
@@ -126,12 +140,12 @@ class Recipe:
         with TemporaryFile() as listing:
             self._run([str(held.python), "-I", "-c", _LIST], held, listing)
             listing.seek(0)
-            distributions = list(map(str, json.load(listing)))
+            installed, own = json.load(listing)
         if name := _editable(held.folder):
             raise InstallError(
                 f"{name} in a virtual environment is an editable install: {EDITABLE}"
             )
-        return distributions
+        return Distributions(list(map(str, installed)), list(map(str, own)))
 
     def _installer(self, held: Held) -> tuple[list[str], list[str]]:
         """The commands that make an environment, and that install into it what follows.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from perfvcs.jobs import Cell, matrix
-from perfvcs.jobs.config import KEEP, Config, HookTable, HostsTable
+from perfvcs.jobs.config import KEEP, Config, HookTable, HostsTable, JudgeTable
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,9 @@ class Request:
     no measuring. ``left_out``: what else needs none, by label, collector and unit; the unit "" is
     the whole job. ``budget``: the seconds that all of it may take. ``against``: the products that
     are measured in turns with it, see ``measure.product``. ``scheduler``: whose hosts run the
-    blocks; empty: this machine does.
+    blocks; empty: this machine does. ``alone``: the one unit of a job that is asked for, by label,
+    collector and unit, which is measured alone where the job's harness can do that.
+    ``exact``: work is counted beside time, as jobs allow it.
     """
 
     jobs: tuple[str, ...] = ()
@@ -37,6 +39,8 @@ class Request:
     left_out: tuple[tuple[str, str, str], ...] = ()
     against: tuple[str, ...] = ()
     scheduler: str = ""
+    alone: tuple[tuple[str, str, str], ...] = ()
+    exact: bool = False
 
     def apply(self, config: Config) -> tuple[list[Cell], Config]:
         """The cells to measure and the configuration with the knobs asked for."""
@@ -56,9 +60,12 @@ class Request:
         units: dict[tuple[str, str], set[str]] = {}
         for label, collector, unit in self.left_out:
             units.setdefault((label, collector), set()).add(unit)
+        alone = {(label, collector): unit for label, collector, unit in self.alone}
         cells = [
             replace(
-                cell, **counts, left_out=frozenset(units.get((cell.label, cell.collector_name), ()))
+                cell.alone(alone.get((cell.label, cell.collector_name), "")),
+                **counts,
+                left_out=frozenset(units.get((cell.label, cell.collector_name), ())),
             )
             for cell in matrix(config, self.jobs)
             if cell.label not in self.settled
@@ -83,5 +90,6 @@ def digest(config: Config) -> str:
         hook=HookTable(),
         python=python,
         hosts=HostsTable(),
+        judge=JudgeTable(),
     )
     return hashlib.sha256(msgspec.json.encode(measuring, order="deterministic")).hexdigest()

@@ -122,6 +122,10 @@ class Session:
         """
         self.tally.expect(self.turns_ahead(blocks))
 
+    def expect(self, blocks: Mapping[int, int]) -> None:
+        """Show that at least so many more blocks per cell number are ahead."""
+        self.tally.expect_more({number: len(self._ahead(number, blocks)) for number in blocks})
+
     def turns_ahead(self, blocks: Mapping[int, int]) -> dict[int, int]:
         """How many turns of each cell ``warm_up`` and ``run`` with that many blocks are."""
         ahead = {

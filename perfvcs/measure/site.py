@@ -30,6 +30,11 @@ from perfvcs.measure.virtualenv import VirtualEnvironment, environment
 from perfvcs.native import native_folder, python_folder
 from perfvcs.repository.leftovers import Artefacts
 
+LAYOUT_AS_IT_COMES = (
+    "the builds have one layout, since none called a compiler of C or C++ of PATH that could draw"
+    " it: `binaries` shows how builds differ by themselves"
+)
+
 
 class Version(msgspec.Struct, frozen=True):
     """A revision to be measured: a commit, with the working tree's own changes on top when
@@ -64,7 +69,8 @@ class Site(msgspec.Struct, frozen=True):
     benchmark's own files.
 
     ``originals``: its files as they were before the first execution. ``lacks``: what the checkout
-    lacks of its revision, and what the build left as it was, in sentences.
+    lacks of its revision, and what the build left as it was, in sentences. ``laid_out``: the layout
+    of its code was drawn at random.
     """
 
     folder: Path
@@ -74,6 +80,7 @@ class Site(msgspec.Struct, frozen=True):
     built: bool
     originals: Originals
     lacks: tuple[str, ...] = ()
+    laid_out: bool = False
 
     def environ(self, extra: Mapping[str, str]) -> dict[str, str]:
         """The environment of a job with variables of its own, without variables that hold a token
@@ -106,6 +113,7 @@ def prepare(
     *,
     flags: Sequence[str] = (),
     once: bool = False,
+    layout: str = "",
 ) -> Site:
     """Checks out a version, lays the benchmark's files over it, builds, and installs the
     interpreters.
@@ -114,8 +122,8 @@ def prepare(
     long as ``stack``. The ``changes`` of the working tree come on top of a version that has them.
     The C and C++ compilers add ``flags`` during the build, and ``{cflags}`` in its commands stands
     for them. Takes what was built from the same before from the builds that are kept, unless this
-    build is to be made ``once``: then differences between builds count. Raises BuildError,
-    CheckoutError or UsageError.
+    build is to be made ``once``: then differences between builds count, and the layout of its code
+    follows from the seed ``layout``. Raises BuildError, CheckoutError or UsageError.
     """
     place, lacks, notes = home / "worktrees" / name, list[str](), list[str]()
     on_top = None if version.dirty is None or version.product else changes
@@ -148,13 +156,14 @@ def prepare(
     made_from = key_of(content, settings, config.build, tuple(flags), str(folder))
     # a build without all of its sources is not kept
     key = made_from if version.is_commit and not once and content is not None else None
-    builds = Builds(home)
+    builds, laid_out = Builds(home), False
     if config.build and (key is None or not builds.restore(key, folder)):
         try:
-            stale = _build_anew(config, folder, env, flags, home, log)
+            stale, laid_out = _build_anew(config, folder, env, flags, home, log, layout)
         except BuildError as error:
             raise BuildError("; ".join([str(error), *lacks])) from None
         notes = [f"the build leaves `{name}` as it was committed: {_cure(name)}" for name in stale]
+        notes += [LAYOUT_AS_IT_COMES] if layout and not laid_out else []
         if key is not None and not stale:  # nor is one of which this is to be said again
             builds.keep(key, folder)
     log.unlink(missing_ok=True)
@@ -170,7 +179,8 @@ def prepare(
             config.python, version.packages, shared, folder, content, settings, env, stack
         )
     originals = Originals(folder, source, plain=bool(version.product and version.product.folder))
-    return Site(folder, env, pythons, source, bool(config.build), originals, (*lacks, *notes))
+    lacking = (*lacks, *notes)
+    return Site(folder, env, pythons, source, bool(config.build), originals, lacking, laid_out)
 
 
 def _build_anew(
@@ -180,12 +190,22 @@ def _build_anew(
     flags: Sequence[str],
     home: Path,
     log: Path,
-) -> list[str]:
-    """Builds in a checkout; returns the programs that the build leaves as they were committed."""
-    committed = _programs(config, folder)
-    run_build(config, folder, _reporting(env), flags, home / "tmp", log)
+    layout: str,
+) -> tuple[list[str], bool]:
+    """Builds in a checkout; returns the programs that the build leaves as they were committed, and
+    whether the layout of the code was drawn.
+
+    What cannot be built with a drawn layout is built without.
+    """
+    committed, env = _programs(config, folder), _reporting(env)
+    try:
+        laid_out = run_build(config, folder, env, flags, home / "tmp", log, layout)
+    except BuildError:
+        if not layout:
+            raise
+        laid_out = run_build(config, folder, env, flags, home / "tmp", log)
     built = _programs(config, folder)
-    return [name for name, state in built.items() if committed.get(name) == state]
+    return [name for name, state in built.items() if committed.get(name) == state], laid_out
 
 
 def _programs(config: Config, folder: Path) -> dict[str, tuple[int, int, int]]:

@@ -17,19 +17,22 @@ from typing import NamedTuple
 from msgspec import structs
 
 from perfvcs import environment
-from perfvcs.environment import Knobs
+from perfvcs.environment import HEAP, Knobs
 from perfvcs.environment.noise import Noise
 from perfvcs.environment.variables import SEED_PLACEHOLDER, seeded
 from perfvcs.git.changes import WorkingChanges, ignored
 from perfvcs.git.project import Project
 from perfvcs.jobs import Cell
-from perfvcs.jobs.config import Config
+from perfvcs.jobs.config import Config, installs
+from perfvcs.jobs.harness import chosen, runs_alone
 from perfvcs.jobs.workload import Workload
-from perfvcs.measure.interpreter import only_here, probe, resolve
+from perfvcs.measure.interpreter import Interpreter, only_here, only_one, probe, resolve
 from perfvcs.measure.site import Site, Version, as_it_stands, prepare
 from perfvcs.measure.virtualenv import VirtualEnvironment
-from perfvcs.plugins.collector import CollectError, Run
-from perfvcs.profile import Environment, Job, Reached
+from perfvcs.native import start_folder
+from perfvcs.plugins.collector import OF_COPIES, CollectError, Run
+from perfvcs.profile import FIRST_OUTPUT, FIRST_WALL, TRACED_WALL, Environment, Job, Reached
+from perfvcs.profile.buildidentity import DEPENDENCIES
 from perfvcs.text.words import listed
 
 BuildFlags = tuple[str, ...]
@@ -50,6 +53,24 @@ class SiteKind(NamedTuple):
     def named(self) -> str:
         """The end of a message about it."""
         return f" with {' '.join(self.flags)}" if self.flags else ""
+
+
+class FirstExecution(NamedTuple):
+    """What the first execution on a site gave, which is not measured: the digest of its output, and
+    its wall time in s; empty and None where that is not known. ``traced``: it recorded functions
+    meanwhile.
+    """
+
+    output: str = ""
+    wall: float | None = None
+    traced: bool = False
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """What an environment notes of it."""
+        wall = "" if self.wall is None else f"{self.wall:.6g}"
+        pairs = {FIRST_OUTPUT: self.output, TRACED_WALL if self.traced else FIRST_WALL: wall}
+        return {name: value for name, value in pairs.items() if value}
 
 
 class Sites:
@@ -77,8 +98,10 @@ class Sites:
         self._texts: dict[tuple[Path, Workload | None], tuple[str, Stamp]] = {}
         self._programs: dict[tuple[Path, str], str] = {}  # that the commands on the sites ran
         self._notes: dict[str, None] = {}  # what versions did to the workloads that they share
+        self.layouts = 0  # the seed of the layouts of several builds
         # cells on versions that were warmed up, and what ran then
         self.warm: dict[tuple[int, Version], Reached | None] = {}
+        self.first: dict[tuple[int, Version], FirstExecution] = {}
 
     def kinds(self) -> Iterator[SiteKind]:
         """The kinds of sites that each version needs."""
@@ -93,12 +116,11 @@ class Sites:
         return self.versions[position].here and len(self.versions) == 1
 
     def prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
-        """Make a version's sites of one kind, which live as long as ``stack``; raises BuildError,
-        CheckoutError and others.
-        """
+        """Make a version's sites of one kind, which live as long as ``stack``; raises PerfError."""
         version = self.versions[position]
         if self.stands(position):
-            self._sites[position, 0, kind.flags] = as_it_stands(self.project, self.config)
+            site = as_it_stands(self.project, self.config)
+            self._sites[position, 0, kind.flags] = self._listed(site, kind)
             return
         for binary in range(kind.binaries):
             # the same wherever the version stands in a session, so that a build that is kept finds
@@ -107,7 +129,7 @@ class Sites:
             place = f"{version.commit[:12]}-{twin}-{binary}" + (
                 f"-{kind.number}" if kind.number else ""
             )
-            self._sites[position, binary, kind.flags] = prepare(
+            site = prepare(
                 self.project,
                 self.home,
                 self.config,
@@ -117,11 +139,40 @@ class Sites:
                 self.changes,
                 flags=kind.flags,
                 once=kind.binaries > 1,
+                layout=self._layout(kind, binary),
             )
+            self._sites[position, binary, kind.flags] = self._listed(site, kind)
+
+    def _listed(self, site: Site, kind: SiteKind) -> Site:
+        """A site that nothing has run on, with the list of its files where a job needs that."""
+        if any(self.cells[number].collector_name in OF_COPIES for number in kind.jobs):
+            site.originals.list_all()
+        return site
+
+    def _layout(self, kind: SiteKind, binary: int) -> str:
+        """The seed by which a build of several lays its code out, the same for all versions; empty
+        where the layout is left as it comes.
+        """
+        if kind.binaries == 1 or not (self.config.build and self.knobs.padding):
+            return ""
+        return f"{self.layouts} {kind.number} {binary}"
 
     def lacks(self, position: int, kind: SiteKind) -> tuple[str, ...]:
         """What the checkout of a version lacks, in sentences."""
         return self._sites[position, 0, kind.flags].lacks
+
+    def folders(self, position: int) -> list[Path]:
+        """The folders of a version's sites."""
+        return [site.folder for (at, _, _), site in self._sites.items() if at == position]
+
+    def place(self, position: int) -> tuple[Path, dict[str, str]]:
+        """The folder of a version's first site, and the environment of commands that are run there
+        beside the jobs: with its first virtual environment, if it has any.
+        """
+        site = next(site for (at, _, _), site in self._sites.items() if at == position)
+        env = site.environ({})
+        python = next(iter(site.pythons.values()), None)
+        return site.folder, env if python is None else python.activate(env)
 
     def run(self, number: int, position: int, binary: int, scratch: Path, seed: int) -> Run:
         """An execution of a cell on a version, ready to be made; all that is drawn by lot follows
@@ -146,13 +197,27 @@ class Sites:
                 site.originals.require(cell.workload)
         site.originals.begin()
         env = self.knobs.padded(seeded(env, seed), Random(seed))
-        program, *words = cell.argv(text, seed)
+        env = self.knobs.shuffled(env, seed, position)
+        if HEAP in env:
+            env["PYTHONPATH"] = os.pathsep.join(
+                filter(None, (str(start_folder()), env.get("PYTHONPATH")))
+            )
+        whole = cell.argv(text, seed)
+        argv = [*whole]
+        if cell.reads is not None:
+            argv = chosen(whole, cell.reads, cell.unit, once=cell.exact)
+        program, *words = argv
         if "/" in program and (removed := site.originals.removed([program])):
             raise CollectError(removed, lasting=True)
         program = resolve(
             program, site.folder, env, self.project.root, python.folder if python else None
         )
         self._programs[site.folder, cell.cmd] = program
+        if not self.stands(position) and only_one(program, site.folder, self.project.root):
+            self._notes[
+                f"every revision runs the same {program}, a file of the working tree: write its"
+                " path below a checkout, and let `build` make it there"
+            ] = None
         return Run(
             argv=(program, *words),
             cwd=site.folder,
@@ -165,6 +230,9 @@ class Sites:
             aslr=self.knobs.aslr,
             left_out=cell.left_out,
             unit=cell.unit,
+            reads=cell.reads,
+            alone=argv != whole and runs_alone(cell.reads),
+            begun_with=site.originals.names,
         )
 
     def job(self, number: int, position: int) -> Job:
@@ -228,18 +296,39 @@ class Sites:
         """What a cell runs in on a version; raises CollectError where its program is not there."""
         cell, site = self._cell(number, position), self._site(number, position)
         env, python = site.environ(cell.env), self._python(cell, site)
-        label = python.interpreter.label if python else _interpreter(self._program(cell, site, env))
+        interpreter = python.interpreter if python else _interpreter(self._program(cell, site, env))
+        shuffles = bool(interpreter) and self.knobs.padding and not cell.exact
+        drawn = {"heap": "shuffled"} if shuffles else {}
+        drawn |= {"layouts": "drawn"} if site.laid_out else {}
         described = environment.describe(
-            self.knobs, env, python=label, built=site.built, before=before, after=after
+            self.knobs,
+            env,
+            python=interpreter.label if interpreter else "",
+            python_build=interpreter.build if interpreter else "",
+            built=site.built,
+            build=self.config.build if site.built else (),
+            requires=installs(self.config) if python else (),
+            drawn=drawn,
+            before=before,
+            after=after,
         )
         changed = site.originals.changed()
         altered = [f"{self.versions[position].name}: {changed}"] if changed else []
+        first = self.first.get((number, self.versions[position]), FirstExecution())
+        described = structs.replace(described, notes=described.notes | first.notes)
         warnings = [*site.lacks, *described.warnings, *self._notes, *altered]
         if python is None:
             return structs.replace(described, warnings=warnings)
         # what is installed may differ from revision to revision, and is a part of what is compared
         notes = described.notes | {"installed": " ".join(python.installed)}
+        if (beside := python.dependencies) is not None:
+            notes[DEPENDENCIES] = " ".join(beside)
         return structs.replace(described, notes=notes, warnings=[*warnings, *python.examine()])
+
+    def program(self, number: int, position: int) -> str:
+        """The program of a cell on a version; raises CollectError where it is not there."""
+        cell, site = self._cell(number, position), self._site(number, position)
+        return self._program(cell, site, site.environ(cell.env))
 
     def _program(self, cell: Cell, site: Site, env: Mapping[str, str]) -> str:
         """What a cell last ran on a site, even if that is gone; what it would run if it has not
@@ -303,11 +392,8 @@ def _stamp(text: str, folder: Path) -> Stamp:
 
 
 @cache
-def _interpreter(program: str) -> str:
-    """The version of a program that is a Python interpreter, empty for any other; asked once per
-    process.
-    """
+def _interpreter(program: str) -> Interpreter | None:
+    """The interpreter that a program is, None for any other; asked once per process."""
     if not re.fullmatch(r"(python|pypy)[\d.]*t?", Path(program).name):
-        return ""
-    interpreter = probe(Path(program))
-    return interpreter.label if interpreter else ""
+        return None
+    return probe(Path(program))

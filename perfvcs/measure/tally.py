@@ -97,6 +97,20 @@ class Tally:
             )
         self.progress.begin(self._left.total())
 
+    def expect_more(self, ahead: dict[int, int]) -> None:
+        """Show that at least so many executions of each version are ahead, by cell."""
+        for number, count in ahead.items():
+            for position in self.versions_of(number):
+                missing = count - self._left[number, position]
+                if missing > 0:
+                    self._left[number, position] += missing
+                    self.progress.drop(-missing)
+
+    def decided(self, number: int) -> None:
+        """No more executions of a cell are ahead."""
+        for position in self.versions_of(number):
+            self.progress.drop(max(0, self._left.pop((number, position), 0)))
+
     def step(self, number: int, position: int) -> None:
         """Counts one of the executions ahead as done."""
         self._left[number, position] -= 1
@@ -207,6 +221,7 @@ def profile_of(
         stacks=recording.stacks(),
         reached=recording.reached or described.reached,
         turns=recording.turns if several else None,
+        results=recording.results(same_output=cell.result.same_output),
         collected=Collected(
             identity.session, identity.started, moment(ended), f"perfvcs {__version__}"
         ),

@@ -4,7 +4,6 @@ runs, and how long it takes.
 
 from __future__ import annotations
 
-import shlex
 import time
 import tomllib
 from dataclasses import dataclass, replace
@@ -15,12 +14,19 @@ from msgspec import structs
 from perfvcs.errors import PerfError
 from perfvcs.jobs import knobs, matrix
 from perfvcs.jobs.config import read
-from perfvcs.jobs.pythonoffers import PROPOSED_REPEATS, PYTEST
+from perfvcs.jobs.proposals import STARTS
+from perfvcs.jobs.pythonoffers import PYTEST
+from perfvcs.jobs.starter import RUNNER as SUITE
 from perfvcs.measure.budget import Budget
 from perfvcs.measure.journal import Identity
+from perfvcs.measure.progress import Reasons
+from perfvcs.measure.reason import TAKES_LONG, Reason
+from perfvcs.measure.repair import repair
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
+from perfvcs.measure.tellingtests import changes_of_code, telling, telling_suite
+from perfvcs.plan.expected import Estimate, about
 from perfvcs.text.quantity import duration
 
 if TYPE_CHECKING:
@@ -28,16 +34,13 @@ if TYPE_CHECKING:
 
     from perfvcs.jobs.starter import Proposal
     from perfvcs.measure.progress import Progress
-    from perfvcs.plugins.collector import Observations
     from perfvcs.repository import Repository
 
 LONGEST_EXECUTION = 120.0  # seconds of one execution that is still proposed
+LONGEST_CHECK = 600.0  # seconds of a verdict from which on something quicker is looked for
 BUILD = 300.0  # seconds of one build
 ALL_TRIALS_SECONDS = 600.0  # seconds of all trials
-MOST_NAMES = 20  # files, or tests, in a command
-MANY_TESTS = 30.0  # seconds of tests above which only the most expensive ones are proposed
-EXECUTION_SECONDS = 20.0  # seconds that an execution of the proposed ones takes
-REPEATED_SECONDS = 0.1  # seconds for which the collector repeats a test, see its `budget`
+MOST_REPAIRS = 6  # trials of one proposal, each without what kept the one before from running
 
 
 @dataclass(frozen=True)
@@ -49,32 +52,15 @@ class Trial:
     preparation: float
 
     @property
-    def collect(self) -> float:
-        """The seconds that `perf collect` is expected to take."""
-        return self.preparation + self.seconds * (self.proposal.executions(self.seconds) + 1)
+    def collect(self) -> Estimate:
+        """What `perf collect` is expected to take."""
+        executions = self.proposal.executions(self.seconds)
+        return Estimate.of_collect(self.preparation, self.seconds, executions)
 
-
-class _Quiet:
-    """Keeps why something failed instead of showing it."""
-
-    def __init__(self) -> None:
-        self.reasons: list[str] = []
-
-    def begin(self, total: int) -> None:
-        """Ignored."""
-
-    def step(self, what: str) -> None:
-        """Ignored."""
-
-    def drop(self, steps: int) -> None:
-        """Ignored."""
-
-    def say(self, line: str) -> None:
-        """Ignored."""
-
-    def fail(self, failure: str) -> None:
-        """Keep it."""
-        self.reasons.append(failure)
+    @property
+    def check(self) -> Estimate:
+        """What `perf check --measure` is expected to take."""
+        return Estimate.of_check(self.preparation, self.seconds)
 
 
 def first_that_runs(
@@ -82,43 +68,117 @@ def first_that_runs(
 ) -> Trial | None:
     """The first proposal that builds and runs at the committed HEAD, or None; prints why the others
     do not.
+
+    One that fails for a cause that others share speaks for them: they are not tried. Where a
+    verdict would take long, the first that is quicker is taken, else the quickest; what only
+    starts the project is not.
     """
-    failed: set[tuple[str, ...]] = set()
-    end = time.monotonic() + ALL_TRIALS_SECONDS
+    trials = _Trials(repository, progress)
+    slow: Trial | None = None
     with repository.measuring():
         for proposal in proposals:
-            if proposal.build in failed:
-                continue
-            if (left := end - time.monotonic()) <= 0:
+            if not trials.left:
                 progress.say(
                     f"no other command is tried: the trials took {duration(ALL_TRIALS_SECONDS)}"
                 )
                 break
-            after = f" after {'; '.join(proposal.build)}" if proposal.build else ""
-            progress.say(f"trying `{proposal.cmd}`{after}")
-            quiet = _Quiet()
-            tried = _tried(repository, proposal, quiet, left)
-            if tried is not None:
-                return tried
-            reason = (
-                quiet.reasons[-1]
-                if quiet.reasons
-                else f"it takes more than {LONGEST_EXECUTION:.0f} s"
+            starts = slow is not None and proposal.found.endswith(STARTS)
+            if trials.is_hopeless(proposal) or starts:
+                continue
+            if (trial := trials.of(proposal)) is None:
+                continue
+            if trial.check.expected <= LONGEST_CHECK:
+                return trial
+            progress.say(
+                f"  it runs, but a verdict takes {about(trial.check.expected)}: looking for"
+                " something quicker"
             )
-            if proposal.build and "the build failed" in reason:
-                failed.add(proposal.build)
-            progress.say(f"  it does not run: {_short(reason)}")
-    return None
+            if slow is None or trial.check.expected < slow.check.expected:
+                slow = trial
+    return slow
 
 
-def _short(reason: str) -> str:
-    from perfvcs.text.characters import shorten
+class _Trials:
+    """Trials of several proposals, which learn from those that failed."""
 
-    return shorten(reason, 200)
+    def __init__(self, repository: Repository, progress: Progress) -> None:
+        self.repository, self.progress = repository, progress
+        self._end = time.monotonic() + ALL_TRIALS_SECONDS
+        self._failed: set[tuple[str, ...]] = set()  # builds
+        self._unmade: set[tuple[tuple[str, ...], tuple[str, ...]]] = set()  # environments
+        self._causes: set[str] = set()  # why builds and environments failed
+        self._tools: set[str] = set()  # what prepares nothing here
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left for all."""
+        return max(0.0, self._end - time.monotonic())
+
+    def is_hopeless(self, proposal: Proposal) -> bool:
+        """Whether what it needs could not be made before."""
+        if proposal.build in self._failed or _tool(proposal) in self._tools:
+            return True
+        if proposal.python is None:
+            return False
+        return (proposal.requires, proposal.python) in self._unmade
+
+    def of(self, proposal: Proposal) -> Trial | None:
+        """The trial of a proposal, of which what cannot run is left out; None where nothing is
+        left.
+        """
+        for _ in range(MOST_REPAIRS):
+            after = f" after {'; '.join(proposal.build)}" if proposal.build else ""
+            commands = " and ".join(f"`{cmd}`" for cmd in proposal.commands.values())
+            self.progress.say(f"trying {commands}{after}")
+            quiet = Reasons()
+            trial = _tried(self.repository, proposal, quiet, self.left)
+            reason = self._said(trial, quiet)
+            if trial is not None:
+                return trial
+            repaired = repair(self.repository.project, proposal, reason)
+            if repaired is None or not self.left:
+                break
+            self.progress.say(f"  {repaired.why}")
+            proposal = repaired.proposal
+        self._learn(proposal, reason)
+        return None
+
+    def _learn(self, proposal: Proposal, reason: Reason) -> None:
+        """Keep what failed before the command ran. Where there is no network, or the project cannot
+        be installed alone, or two fail for one cause, what the same tool prepares is not tried.
+        """
+        if not reason.of_the_build and not reason.of_the_environment:
+            return
+        is_environment = proposal.python is not None and reason.of_the_environment
+        if reason.of_the_build and proposal.build:
+            self._failed.add(proposal.build)
+        if is_environment:
+            self._unmade.add((proposal.requires, proposal.python or ()))
+        alone = proposal.python == (".",) and proposal.requires in ((), ("pytest",))
+        if str(reason) in self._causes or reason.of_the_machine or (is_environment and alone):
+            self._tools.add(_tool(proposal))
+        self._causes.add(str(reason))
+
+    def _said(self, trial: Trial | None, quiet: Reasons) -> Reason:
+        """Say why something does not run; the last of these reasons."""
+        reasons = [Reason(text) for text in dict.fromkeys(quiet.reasons)]
+        if not reasons and trial is None:
+            reasons = [Reason(f"{TAKES_LONG} {LONGEST_EXECUTION:.0f} s")]
+        for text in dict.fromkeys(map(str, reasons)):
+            self.progress.say(f"  it does not run: {text}")
+        return reasons[-1] if reasons else Reason("")
 
 
-def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet, left: float) -> Trial | None:
-    """One execution of a proposal in a checkout of HEAD; None where it fails.
+def _tool(proposal: Proposal) -> str:
+    """What prepares a proposal, or runs it where nothing does."""
+    if proposal.python is not None:
+        return "pip"
+    return (*proposal.build, proposal.cmd)[0].partition(" ")[0]
+
+
+def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: float) -> Trial | None:
+    """One execution of a proposal in a checkout of HEAD, with the jobs that run; None where none
+    does.
 
     ``left``: the seconds for its build.
     """
@@ -142,55 +202,27 @@ def _tried(repository: Repository, proposal: Proposal, quiet: _Quiet, left: floa
         began = time.monotonic()
         with Session(sites, quiet, Identity.new()) as session:
             prepared = time.monotonic()
-            session.tally.budget = Budget(LONGEST_EXECUTION)
-            session.run({0: 1})
-            if not session.count(0):
+            session.tally.budget = Budget(min(left, LONGEST_EXECUTION * len(cells)))
+            session.run(dict.fromkeys(range(len(cells)), 1))
+            running = [number for number in range(len(cells)) if session.count(number)]
+            if not running:
                 return None
-            seconds = session.pace.of(0) or 0.0
-            seen = session.blocks.of(0, 0)[0].seen[0]
-        if tests:
-            proposal, seconds = _bounded(proposal, seen, seconds)
-        return Trial(proposal, seconds, prepared - began)
+            seconds = sum(session.pace.of(number) or 0.0 for number in running)
+            block = session.blocks.of(running[0], 0)[0]
+            chosen = proposal.only([cells[number].name for number in running])
+            if tests:
+                seconds /= 2  # the first one ran all tests twice
+                if 4 * seconds < LONGEST_EXECUTION:
+                    again = time.monotonic()
+                    session.run({running[0]: 1})
+                    seconds = time.monotonic() - again
+                seen = block.seen[0]
+                files = {unit.partition("::")[0] for unit in seen.uid}
+                changes = changes_of_code(repository.project, files)
+                chosen, seconds = telling(chosen, seen, seconds, changes)
+            elif SUITE in chosen.cmd:
+                chosen, seconds = telling_suite(chosen, block.seen[0], seconds)
+        return Trial(chosen, seconds, prepared - began)
     except PerfError as error:
         quiet.fail(str(error))
         return None
-
-
-def _bounded(proposal: Proposal, seen: Observations, once: float) -> tuple[Proposal, float]:
-    """A proposal of tests, cut to the most expensive ones where all of them take long; with the
-    seconds of one execution.
-
-    ``once`` is what it took to run each test once; the collector repeats them.
-    """
-    spent: dict[str, float] = {}
-    repeated = 0.0
-    for unit, value in zip(seen.uid, seen.values["wall"], strict=True):
-        test = unit.removesuffix(" (once)").partition("[")[0]
-        spent[test] = spent.get(test, 0.0) + (value or 0.0)
-        repeated += min(PROPOSED_REPEATS * (value or 0.0), (value or 0.0) + REPEATED_SECONDS)
-    seconds, total = once + repeated, sum(spent.values())
-    if seconds <= MANY_TESTS or not total:
-        return proposal, seconds
-    files: dict[str, float] = {}
-    for test, value in spent.items():
-        files[test.partition("::")[0]] = files.get(test.partition("::")[0], 0.0) + value
-    chosen = _dearest(files, total * EXECUTION_SECONDS / seconds) or _dearest(
-        spent, total * EXECUTION_SECONDS / seconds
-    )
-    if not chosen:
-        return proposal, seconds
-    share = sum((files | spent)[name] for name in chosen) / total
-    reason = f"{proposal.found}: those with {100 * share:.0f} % of the time of all {len(spent)}"
-    options = [word for word in shlex.split(proposal.cmd) if word.startswith("--")]
-    cmd = shlex.join(["python", "-m", "pytest", *options, *chosen])
-    return replace(proposal, found=reason, cmd=cmd), seconds * share
-
-
-def _dearest(spent: dict[str, float], left: float) -> list[str]:
-    """The most expensive files, or tests, of which all together take no longer than is ``left``."""
-    names: list[str] = []
-    for name, seconds in sorted(spent.items(), key=lambda pair: -pair[1]):
-        if seconds <= left and len(names) < MOST_NAMES:
-            left -= seconds
-            names.append(name)
-    return names

@@ -54,8 +54,25 @@ class VirtualEnvironment:
     @property
     def installed(self) -> list[str]:
         """Its distributions as ``name==version``."""
-        names = self._held.about.get("installed")
-        return list(map(str, names)) if isinstance(names, list) else []
+        return self._noted("installed") or []
+
+    @property
+    def dependencies(self) -> list[str] | None:
+        """Those of its distributions that come from no folder of the revision, without the
+        installer; None where that was not noted when it was made.
+        """
+        own = self._noted("own")
+        if own is None:
+            return None
+        return [
+            entry
+            for entry in self.installed
+            if entry not in own and entry.partition("==")[0].lower() != "pip"
+        ]
+
+    def _noted(self, key: str) -> list[str] | None:
+        names = self._held.about.get(key)
+        return list(map(str, names)) if isinstance(names, list) else None
 
     def activate(self, env: Mapping[str, str]) -> dict[str, str]:
         """The variables of a process in this environment, as its activate script sets them."""
@@ -121,7 +138,7 @@ class VirtualEnvironment:
                 if not alone and (held := pythons.made_from(home, name, self)):
                     return held
                 with pythons.making(home, recipe.prefix, self) as new:
-                    note = {"installed": recipe.make(new)}
+                    note: dict[str, Any] = dict(recipe.make(new)._asdict())
                     # what changed meanwhile, elsewhere, is not what the name says
                     if alone or recipe.reads().elsewhere != reads.elsewhere:
                         new.seal(note, keep=False)

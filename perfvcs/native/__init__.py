@@ -17,3 +17,10 @@ def python_folder() -> Path:
     that have no perfvcs.
     """
     return Path(__file__).parent / "python"
+
+
+def start_folder() -> Path:
+    """The folder whose ``sitecustomize`` shuffles the heap of an interpreter that finds it on its
+    PYTHONPATH.
+    """
+    return Path(__file__).parent / "start"

@@ -1,7 +1,8 @@
 /* Executes one command and writes down what it took: no shell, nothing of the caller inside the measured window.
  *
  * Usage: launcher REPORT ENVIRONMENT ALIVE PACE PARENT TIMEOUT_MS GRACE_MS ASK_MS ASLR CPUS COMMAND [ARGUMENT...]
- *   REPORT       descriptor of a file that gets the report, "key number" per line, "end 1" last
+ *   REPORT       descriptor of a file that gets the report, "key number" per line, "left NAME" for processes that had to be ended,
+ *                "end 1" last
  *   ENVIRONMENT  descriptor of a file with the command's environment, each NAME=VALUE followed by a NUL
  *   ALIVE        descriptor that only has to stay open as long as the launcher lives
  *   PACE         descriptor of a file that gets readings of the machine's pace (pace.h) while the command runs; -1: none are taken
@@ -33,10 +34,14 @@
 #define VERSION 1
 #define SECOND INT64_C(1000000000)
 #define MILLISECOND INT64_C(1000000)
+#define MOST_LEFT 20 /* processes that are named */
+#define WORD 100 /* characters of a word of a command line */
 #define PATIENCE (5 * SECOND) /* how long processes get to die after SIGKILL; only an uninterruptible one needs it */
 
 static int report;
 static pid_t command;
+static int named_left;
+static pid_t left[MOST_LEFT];
 static sigset_t awaited;
 
 static int64_t now(void)
@@ -121,16 +126,25 @@ static int next_event(int64_t until)
     }
 }
 
+static int64_t adopted; /* ns of the processors, of what nobody else waited for */
+
+static int64_t processors(const struct rusage *u)
+{
+    return (u->ru_utime.tv_sec + u->ru_stime.tv_sec) * SECOND + (u->ru_utime.tv_usec + u->ru_stime.tv_usec) * INT64_C(1000);
+}
+
 /* Collects every ended process except the command itself; returns how many of them died of SIGKILL. */
 static int reap(void)
 {
     int killed = 0;
+    struct rusage usage;
     siginfo_t info;
     for (;;) {
         info.si_pid = 0;
         if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) || !info.si_pid || info.si_pid == command)
             return killed;
-        waitpid(info.si_pid, NULL, 0);
+        if (wait4(info.si_pid, NULL, 0, &usage) > 0)
+            adopted += processors(&usage);
         killed += info.si_code == CLD_KILLED && info.si_status == SIGKILL;
     }
 }
@@ -139,6 +153,36 @@ static int childless(void)
 {
     siginfo_t info;
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) && errno == ECHILD;
+}
+
+/* Writes down the first two words of the command line of a process that has to be ended, once: its program, and a script's name. */
+static void say_left(pid_t pid)
+{
+    char path[64], text[2 * WORD + 3];
+    size_t length = 0, words = 0, letters = 0;
+    for (int i = 0; i < named_left; i++)
+        if (left[i] == pid)
+            return;
+    if (named_left >= MOST_LEFT)
+        return;
+    left[named_left++] = pid;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    for (const char *p = contents(path); words < 2; p++) {
+        if (*p && letters < WORD)
+            text[length++] = *p > 32 && *p < 127 ? *p : '?';
+        letters++;
+        if (!*p) {
+            if (letters == 1)
+                break; /* an empty word: the end, as a rule */
+            text[length++] = ' ';
+            letters = 0;
+            words++;
+        }
+    }
+    if (length) {
+        text[length - 1] = '\0';
+        dprintf(report, "left %s\n", text);
+    }
 }
 
 /* Kills every direct child and its process group. Orphans become direct children (we are their subreaper), so that repeating it
@@ -154,8 +198,11 @@ static void kill_children(void)
             continue;
         snprintf(path, sizeof path, "/proc/%d/stat", pid);
         const char *fields = strrchr(contents(path), ')'); /* a process may call itself "a) R 1" */
-        if (!fields || sscanf(fields, ") %*c %d", &parent) != 1 || parent != getpid())
+        char state;
+        if (!fields || sscanf(fields, ") %c %d", &state, &parent) != 2 || parent != getpid())
             continue;
+        if (state != 'Z')
+            say_left(pid);
         pid_t group = getpgid(pid);
         if (group > 1 && group != getpgrp())
             kill(-group, SIGKILL);
@@ -229,7 +276,7 @@ static void reap_command(struct rusage *usage)
 
 static void say_usage(const struct rusage *u)
 {
-    say("cpu", (u->ru_utime.tv_sec + u->ru_stime.tv_sec) * SECOND + (u->ru_utime.tv_usec + u->ru_stime.tv_usec) * INT64_C(1000));
+    say("cpu", processors(u));
     say("maxrss", u->ru_maxrss * INT64_C(1024));
     say("minflt", u->ru_minflt);
     say("majflt", u->ru_majflt);
@@ -376,6 +423,7 @@ int main(int argc, char **argv)
     if (steal_before >= 0 && steal_after >= 0)
         say("steal", steal_after - steal_before);
     say("leftover", stop_all(asked ? 0 : grace));
+    say("adopted", adopted);
     say("end", 1);
     return 0;
 }

@@ -6,7 +6,7 @@
  *
  *     { perfvcs::scope timer("parse", n); ... }    the same in C++
  *
- *     perfvcs_declare("throughput", "op/s", "higher");
+ *     perfvcs_declare("throughput", "op/s", "higher");          perfvcs_declare_exact: what repeats exactly
  *     perfvcs_record("parse", n, "throughput", 1e6);
  *
  * Threads and processes may report at the same time. Where the variable PERFVCS_SAMPLES is not set, nothing happens.
@@ -182,13 +182,12 @@ static inline void perfvcs_end(perfvcs_timer timer, const char *uid, double size
     perfvcs_sample(uid, size, 2, names, values);
 }
 
-/* Tells the unit of a metric and which direction is better: lower, higher or none. */
-static inline void perfvcs_declare(const char *metric, const char *unit, const char *better)
+static inline void perfvcs_declare_as(const char *metric, const char *unit, const char *better, const char *rest)
 {
     char *line, *end;
     if (!perfvcs_file())
         return;
-    line = (char *)malloc(6 * (strlen(metric) + strlen(unit) + strlen(better)) + 64);
+    line = (char *)malloc(6 * (strlen(metric) + strlen(unit) + strlen(better)) + strlen(rest) + 64);
     if (!line) {
         perfvcs_complain("no memory");
         return;
@@ -199,9 +198,22 @@ static inline void perfvcs_declare(const char *metric, const char *unit, const c
     end = perfvcs_quote(end + 8, unit);
     memcpy(end, ",\"better\":", 10);
     end = perfvcs_quote(end + 10, better);
-    memcpy(end, "}\n", 2);
-    perfvcs_append(line, (size_t)(end + 2 - line));
+    memcpy(end, rest, strlen(rest));
+    end += strlen(rest);
+    perfvcs_append(line, (size_t)(end - line));
     free(line);
+}
+
+/* Tells the unit of a metric and which direction is better: lower, higher or none. */
+static inline void perfvcs_declare(const char *metric, const char *unit, const char *better)
+{
+    perfvcs_declare_as(metric, unit, better, "}\n");
+}
+
+/* The same of a metric that is exact: any change of it counts, and one execution is enough. */
+static inline void perfvcs_declare_exact(const char *metric, const char *unit, const char *better)
+{
+    perfvcs_declare_as(metric, unit, better, ",\"deterministic\":true}\n");
 }
 
 #ifdef __cplusplus

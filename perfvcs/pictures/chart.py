@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.check.subject import Point, Series
 from perfvcs.pictures.canvas import HOVER, AxisScale, plain
 from perfvcs.pictures.frame import TICKS, FramedCommit, FramedLine, HistoryFrame, frame
+from perfvcs.pictures.present import present
 from perfvcs.pictures.sketch import Outline, outline
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import change, interval, quantity
-from perfvcs.text.words import metric_rank
+from perfvcs.text.quantity import change, interval, percent, quantity
+from perfvcs.text.words import metric_rank, newest_first
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -91,6 +92,24 @@ class Chart:
             return None
         return [rise.name for series in self.group for _, rise in self.outline(series).rises]
 
+    def now(self, series: Series) -> str:
+        """What a series that has points is like now, in words."""
+        points = [point for point in series.points if not point.aside] or series.points
+        begin, change = 0, ""
+        places = {point.commit: turn for turn, point in enumerate(points)}
+        steps = [step for step in series.steps if step.commit in places]
+        if steps:
+            step = max(steps, key=lambda step: places[step.commit])
+            begin = places[step.commit]
+            change = f"{percent(step.effect)}, {points[begin].when[:10]}"
+        return present(
+            [point.centre for point in points],
+            [point.when[:10] for point in points],
+            series.unit,
+            begin=begin,
+            change=change,
+        ).words
+
     def _notes(self) -> list[str]:
         """What only points and series know: branches, beginnings and remarks."""
         points = [point for series in self.group for point in self.points(series)]
@@ -135,8 +154,9 @@ def folded(notes: Sequence[str], width: int = TITLE_LINE) -> list[str]:
 
 
 def grouped(history: Sequence[Series]) -> list[list[Series]]:
-    """Series that are drawn together (one per environment), wall time of all benchmarks first;
-    those without points are left out.
+    """Series that are drawn together (one per environment, the newest versions first, unless one
+    goes on where another ended), wall time of all benchmarks first; those without points are left
+    out.
     """
     groups: dict[tuple[str, str, float | None, str], list[Series]] = {}
     for series in sorted(history, key=lambda series: metric_rank(series.metric)):
@@ -144,6 +164,9 @@ def grouped(history: Sequence[Series]) -> list[list[Series]]:
             groups.setdefault((series.label, series.uid, series.size, series.metric), []).append(
                 series
             )
+    for group in groups.values():
+        if not any(series.begins for series in group):
+            group.sort(key=lambda series: newest_first(series.environment))
     return list(groups.values())
 
 

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Subject
 from perfvcs.pictures.canvas import FONT, HOVER, INK, canvas, hover, plain, source, stepped
-from perfvcs.pictures.stacks import FrameTree, StackGroup, Traces, spans, split, tree, widest
+from perfvcs.pictures.stacks import (
+    FrameTree,
+    StackGroup,
+    Traces,
+    located,
+    sampling_rate,
+    spans,
+    split,
+    tree,
+    widest,
+)
 from perfvcs.profile import Metric
 from perfvcs.text.quantity import quantity, step
 from perfvcs.text.words import metric_name
@@ -52,8 +62,21 @@ class Flame:
             split(self.tree.frames[number]) for number in self.tree.frame[self.kept][1:].tolist()
         ]
 
+    @cached_property
+    def places(self) -> list[str]:
+        """File and line of each box."""
+        numbers = self.tree.frame[self.kept][1:].tolist()
+        return ["", *(located(self.tree.frames[number]) for number in numbers)]
+
+    @cached_property
+    def rate(self) -> float | None:
+        """Samples per second, where the metric is samples and that is known."""
+        return sampling_rate(self.subject) if self.metric == SAMPLE_METRIC else None
+
     def quantity(self, value: float) -> str:
-        """A value in the metric's unit."""
+        """A value in the metric's unit; of samples, the time that they stand for."""
+        if self.rate:
+            return quantity(value / self.rate, "s")
         return quantity(value, self.meaning.unit)
 
     def amount(self, *sides: int) -> str:
@@ -65,9 +88,10 @@ class Flame:
         shown = (
             step(values[0], values[1], self.meaning.unit).replace("->", "→")
             if len(values) == 2
-            else self.quantity(values[0])
+            else quantity(values[0], self.meaning.unit)
         )
-        return shown + (" in all executions" if seen else " per execution")
+        rate = f", at {self.rate:g} Hz" if self.rate else ""
+        return shown + (f" in all executions{rate}" if seen else " per execution")
 
     def amounts(self, values: NDArray[np.float64]) -> list[str]:
         """Amounts of one execution with their shares, of shape (boxes, 2); of two revisions the
@@ -236,7 +260,7 @@ def _source(
         "middle": depth + 0.5,
         "label": [label(*box) for box in zip(names, texts, widths, strict=True)],
         "name": [name[:HOVER] for name in names],
-        "file": [plain(file, HOVER) or "–" for _, file in flame.parts],
+        "file": [plain(place, HOVER) or "–" for place in flame.places],
         "alpha": np.ones(len(boxes)),
         # a frame that is drawn has a parent that is
         "parent": np.searchsorted(boxes, tree.parent[boxes]),

@@ -24,6 +24,8 @@ TITLE_CHARACTERS = 20  # characters of such a title
 NAME_CHARACTERS = 8  # characters of a commit's id
 TICKS = 6  # numbers along an axis, about
 LOGARITHMIC_RATIO = 4.0  # of the largest to the smallest value, from which logarithms help
+DECADE = 10.0  # the same, above which the axis is logarithmic at first
+SMALLEST_SPREAD = 5e-5  # of values, below which percents read as none
 NARROWEST = 1e-300  # of an axis
 NARROWEST_RATIO = 1.002  # of the end of a logarithmic axis to the farthest value
 DAY = re.compile(r"\d{4}-\d\d-\d\d")  # ISO 8601
@@ -68,7 +70,8 @@ class ValueAxis(msgspec.Struct, frozen=True, kw_only=True):
 
     The ends are in the metric's unit; values times ``factor`` are in ``unit``. ``log`` are those of
     a logarithmic axis, None where some value is not positive; ``wide``: values are so far apart
-    that it helps. ``rule`` fits the ends to what is in sight.
+    that it helps, ``decades``: so far that it comes first. ``rule`` fits the ends to what is in
+    sight.
     """
 
     label: str
@@ -78,6 +81,7 @@ class ValueAxis(msgspec.Struct, frozen=True, kw_only=True):
     high: float
     log: tuple[float, float] | None
     wide: bool
+    decades: bool
     ticks: int = TICKS
     rule: AxisRule = RULE
 
@@ -166,7 +170,7 @@ def frame(
 
 
 def _tally(changes: Iterable[str]) -> list[str]:
-    """``2 lasting degradations``, ``1 drift``; or that there is none."""
+    """``2 lasting degradations``; or that there is none."""
     words = Counter(changes)
     return [counted(count, word) for word, count in words.items()] or ["no lasting change"]
 
@@ -177,6 +181,7 @@ def value_axis(metric: str, lines: Sequence[FramedLine], chosen: Scale) -> Value
     ends = (end for line in lines for end in (*line.low, *line.high) if end is not None)
     low, high = RULE.linear(centres, ends)
     positive = min(centres) > 0
+    ratio = max(centres) / min(centres) if positive else 1.0
     return ValueAxis(
         label=f"{metric_name(metric)} ({chosen.unit})".replace(" ()", ""),
         unit=chosen.unit,
@@ -184,7 +189,8 @@ def value_axis(metric: str, lines: Sequence[FramedLine], chosen: Scale) -> Value
         low=low,
         high=high,
         log=RULE.logarithmic(centres) if positive else None,
-        wide=positive and max(centres) / min(centres) >= LOGARITHMIC_RATIO,
+        wide=ratio >= LOGARITHMIC_RATIO,
+        decades=ratio > DECADE,
     )
 
 
@@ -218,8 +224,10 @@ def _ranges(lines: Sequence[FramedLine], axis: ValueAxis) -> list[str]:
     reach = f"values from {least} to {most} {shorten(axis.unit, 24)}".rstrip()
     if low <= 0:
         return [reach]
-    ranges = [max(line.centres) / min(line.centres) for line in lines if len(line.centres)]
-    apart = f"{percent(max(ranges) - 1).removeprefix('+')} apart"
-    if len(ranges) > 1:
-        apart = f"up to {apart} in one environment"
-    return [f"{reach}, {apart}"]
+    widest = max(max(line.centres) / min(line.centres) for line in lines if len(line.centres))
+    several = sum(len(line.centres) > 0 for line in lines) > 1
+    if widest - 1 < SMALLEST_SPREAD:
+        same = "each environment" if several else "all commits"
+        return [f"{reach}, nearly the same in {same}"]
+    apart = f"{percent(widest - 1).removeprefix('+')} apart"
+    return [f"{reach}, {f'up to {apart} in one environment' if several else apart}"]

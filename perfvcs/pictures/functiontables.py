@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.pictures.flame import SAMPLE_METRIC
 from perfvcs.pictures.listing import Column, Listing, TableCell, TableRow
-from perfvcs.pictures.stacks import FrameTree, StackGroup, Traces, split, tree
+from perfvcs.pictures.stacks import (
+    FrameTree,
+    StackGroup,
+    Traces,
+    located,
+    sampling_rate,
+    split,
+    tree,
+)
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import apart, metric_name
@@ -72,7 +81,7 @@ def functions(tree: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> 
         ]
         children = np.flatnonzero(np.isin(tree.parent, nodes) & (frame != number))
         after = list(zip(frame[children].tolist(), total[children].tolist(), strict=True))
-        function, file = names[number]
+        function, file = names[number][0], located(tree.frames[number])
         rows.append(
             FunctionRow(
                 function,
@@ -120,7 +129,10 @@ def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
     for group, (profiles, metrics) in groups.items():
         metric, meaning = next(iter(metrics.items()))
         grown, side = tree(profiles, metric), 1 if profiles.target else 0
-        whole = float(grown.total[0, side])
+        whole, unit = float(grown.total[0, side]), meaning.unit
+        rate = sampling_rate(profiles) if metric == SAMPLE_METRIC else None
+        if rate:  # samples are time
+            whole, unit = whole / rate, "s"
         rows = functions(grown, side)
         names = apart([row.function for row in rows], NAME_CHARACTERS)
         listed = [
@@ -129,7 +141,8 @@ def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
                 name,
                 shorten(f"{row.function} {row.file}".strip(), 300),
                 [
-                    *(_amount(share, whole, meaning.unit) for share in (row.own, row.total)),
+                    TableCell(shorten(row.file, NAME_CHARACTERS)),
+                    *(_amount(share, whole, unit) for share in (row.own, row.total)),
                     _around(row.callers),
                     _around(row.callees),
                 ],
@@ -137,6 +150,7 @@ def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
             for row, name in zip(rows, names, strict=True)
         ]
         columns = [
+            Column("file"),
             Column("own", number=True),
             Column("with callees", number=True),
             Column("called by"),
@@ -144,7 +158,7 @@ def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
         ]
         caption = (
             f"{shorten(group.job)}: {metric_name(metric)}, shares of"
-            f" {quantity(whole, meaning.unit)} per execution"
+            f" {quantity(whole, unit)} per execution"
         )
         tables.append(Listing("Function", caption, columns, listed, []))
     return tables

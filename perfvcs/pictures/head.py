@@ -64,8 +64,17 @@ def _line(line: BriefLine) -> AnswerLine:
         sign,
         line.name,
         line.numbers.replace("->", "→"),
-        [text.replace("->", "→") for text in line.remarks],
+        [*(text.replace("->", "→") for text in line.details), *_accepting(line.accept)],
     )
+
+
+def _accepting(ids: str) -> list[str]:
+    """The command that accepts a change by its ids, to be copied; empty without any."""
+    listed = ids.removeprefix("accept: ").split(", ") if ids else []
+    if not listed:
+        return []
+    names = " ".join(name.partition(" ")[0] for name in listed)
+    return [f"if it is wanted: `perf accept {names} --reason TEXT`"]
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,13 @@
-"""Levels, steps and drifts of a history in words, how they look, and in characters."""
+"""Levels and steps of a history in words, how they look, and in characters."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from perfvcs.check.subject import Series, Step
 from perfvcs.check.vocabulary import WORDS
-from perfvcs.pictures.canvas import BLUE, SEEN, MarkStyle
+from perfvcs.pictures.canvas import BLUE, SEEN, AxisScale, MarkStyle
 from perfvcs.pictures.chart import Chart, environments, folded
 from perfvcs.pictures.frame import COMMITS_LABEL
 from perfvcs.pictures.pageparts import DrawnUnit
@@ -29,14 +28,8 @@ NAME, SPARK = 30, 20  # columns of a line that stands for a chart
 
 
 def style_of(step: Step) -> MarkStyle:
-    """How a step is drawn: a drift as a diamond in the colour of its direction."""
-    look = appearance(
-        step.direction, drift=step.word == "drift", accepted=step.accepted is not None
-    )
-    if look == "drift":
-        sign = WORDS[look].pointing(falls=step.effect < 0)
-        return replace(SEEN[look], sign=sign, colour=SEEN[step.direction].colour)
-    return SEEN[look]
+    """How a step is drawn."""
+    return SEEN[appearance(step.direction, accepted=step.accepted is not None)]
 
 
 def support(step: Step) -> str:
@@ -90,12 +83,14 @@ def timeline(chart: Chart, width: int) -> Iterator[str]:
     frame = chart.frame
     words = [frame.extent, *frame.caption, *frame.changes]
     yield from (cut(line, width) for line in folded(words, width))
-    axis = Axis(*chart.bounds(), frame.values.label)
+    kind: AxisScale = "log" if frame.values.decades else "linear"
+    axis = Axis(*chart.bounds(kind), frame.values.label, log=kind == "log")
     for series, name in zip(chart.group, environments(chart.group), strict=True):
         if chart.points(series):
             yield ""
             if len(chart.group) > 1:
                 yield fitted(name, width)
+            yield fitted(chart.now(series), width)
             yield from _plot(chart, series, axis, width).lines()
             for step in series.steps:
                 yield from _step(series, step, width)
@@ -164,8 +159,6 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
             plot.points([place], [centre], SEEN.get(point.verdict, UNJUDGED).sign)
     for step, rise in outline.rises:
         commit = chart.place[step.commit]
-        if step.word == "drift":
-            plot.line([rise.left, commit], [rise.before * factor, rise.after * factor])
         plot.points([commit], [rise.after * factor], style_of(step).sign)
     return plot
 
@@ -186,7 +179,8 @@ def _step(series: Series, step: Step, width: int) -> list[str]:
             f"; {shorten(changed.when[:10], 10)} {shorten(changed.author, 24)}:"
             f" {shorten(changed.title, TITLE)}"
         )
-    text += f"; accepted: {shorten(step.accepted, 2 * TITLE)}" if step.accepted else ""
+    became = f"accepted: {shorten(step.accepted, 2 * TITLE)}" if step.accepted else step.standing
+    text += f"; {became}" if became else ""
     text += f"; contradicted: {step.contradiction}" if step.contradiction else ""
     return [
         line if turn == 0 else f"  {line}" for turn, line in enumerate(wrapped([text], width - 2))

@@ -13,9 +13,9 @@ from perfvcs.check.subject import Subject
 from perfvcs.pictures.head import answer, facts, warnings
 from perfvcs.pictures.packing import LETTERS, Backend, compressed
 from perfvcs.pictures.pagetable import overview
-from perfvcs.pictures.pieces import choose, nothing
+from perfvcs.pictures.pieces import choose, nothing, pieces
 from perfvcs.pictures.sections import Further, draw, on_demand
-from perfvcs.text.characters import shorten, written
+from perfvcs.text.characters import coded, shorten, written
 from perfvcs.text.quantity import micro_sign
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 PAGE_ROOM = 150_000  # characters of all figures, with which a page of few rows has at most 0.65 MB
 ROW, FOLDED = 900, 130  # characters of a row, and of one that is compressed
+SKETCHED = ("sample", "units")  # what views draw that a reader sees in sketches or in the table
 UNCOMPRESSED_ROWS = 20  # rows of a table that stand in the page as they are; more are compressed
 
 
@@ -35,11 +36,14 @@ def render(
     *,
     backend: Backend = "canvas",
     links: Mapping[str, str] | None = None,
+    sketched: bool = False,
 ) -> str:
     """The HTML of a page with every view that fits the subject, or only the one named; ``options``
     are values for the views' fields.
 
-    ``links`` stand above the title: words and addresses of pages around this one.
+    ``links`` stand above the title: words and addresses of pages around this one. ``sketched``:
+    executions are drawn by the browser, those of the benchmark that the reader asks for, and units
+    stand in the table only.
 
     Raises UsageError as ``choice.choose`` does.
     """
@@ -55,15 +59,20 @@ def render(
         (view_table for view_table in listed if view_table is not None),
         page_table.table() if page_table else None,
     )
+    sketches = (
+        [piece for piece in pieces(subject, curves=False) if piece.scope == "sample"]
+        if sketched
+        else []
+    )
     drawing = draw(
         subject,
-        drawn,
+        [each for each in drawn if not (sketched and each.view.scope in SKETCHED)],
         page_table,
         backend,
         asked=view is not None,
         room=_room(len(table.rows) if table else 0),
     )
-    more = on_demand(drawing.left_out, page_table)
+    more = on_demand([*sketches, *drawing.left_out], page_table)
     words = [] if drawing.sections or chosen else [nothing(subject)]
     bokeh, template = _bokeh() if drawing.sections else "", _template()
     macros: Any = template.module
@@ -137,9 +146,11 @@ def _packed(bokeh: str) -> str:
 def _template() -> Template:
     from jinja2 import Environment
 
-    return Environment(
+    environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=written
-    ).from_string(_file("page.html"))
+    )
+    environment.filters["coded"] = coded
+    return environment.from_string(_file("page.html"))
 
 
 def _file(name: str) -> str:

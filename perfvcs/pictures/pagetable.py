@@ -26,7 +26,7 @@ from perfvcs.text.words import apart, counted, metric_name, metric_rank, tallied
 MOST_TABLE_ROWS = 1000
 METRIC_COLUMNS_SHOWN = 3  # metrics with a column of their own
 SPARKS = 24  # commits in a line of blocks
-NAME_CHARACTERS = 64
+NAME_CHARACTERS = 120
 FULL_NAMES_CHARACTERS = 500_000  # of full names in one page
 
 

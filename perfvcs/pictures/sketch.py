@@ -8,7 +8,8 @@ of the JSON of the same structs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -21,9 +22,12 @@ from perfvcs.text.quantity import change
 from perfvcs.text.quantity import step as levels
 
 if TYPE_CHECKING:
-    from perfvcs.check.subject import Series, Step
+    from perfvcs.check.subject import Level, Series, Step
 
 REASON_CHARACTERS = 300
+GAP = 10  # usual distances between two values, above which there is a gap between them
+LEAST_GAP = 20  # commits, which are no gap
+FEWEST_OF_BAND = 3  # commits of a level: the interval of fewer says little and fills the figure
 
 
 class LevelLine(msgspec.Struct, frozen=True):
@@ -40,12 +44,11 @@ class LevelLine(msgspec.Struct, frozen=True):
 
 class Rise(msgspec.Struct, frozen=True, kw_only=True):
     """What leads from the level ``before``, which ends at the edge ``left``, to the level
-    ``after``, which begins at the edge ``right``.
+    ``after``, which begins there, at ``right``.
 
-    The edges of a step are one, at the left of its commit; a drift goes over several commits.
     ``name`` is what it is called, such as ``lasting degradation``; ``look`` chooses colour and
-    sign: degradation, improvement, drift or accepted. The mark stands
-    at the place ``x`` and the value ``y``, on the level after a step and in the middle of a drift,
+    sign: degradation, improvement or accepted. The mark stands
+    at the place ``x`` and the value ``y``, on the level after it,
     with the effect ``label`` beside it; ``text`` says the change in a sentence. It may as well be
     at any commit between the edges ``first`` and ``last``.
     """
@@ -74,24 +77,14 @@ class Outline:
     rises: list[tuple[Step, Rise]]
 
 
-def appearance(direction: str, *, drift: bool, accepted: bool) -> str:
+def appearance(direction: str, *, accepted: bool) -> str:
     """How a change is drawn: an accepted one is no longer coloured by its direction."""
-    if accepted:
-        return "accepted"
-    return "drift" if drift else direction
-
-
-def edges(commit: int, since: float | None) -> dict[str, float]:
-    """The edges of a change at a commit; the level before a drift ends ``since`` an earlier one."""
-    right = commit - 0.5
-    return {"left": right if since is None else min(since, right), "right": right}
+    return "accepted" if accepted else direction
 
 
 def named(step: Step) -> str:
-    """``lasting degradation``, ``accepted degradation``, ``drift``."""
-    if step.accepted is not None:
-        return f"accepted {'drift' if step.word == 'drift' else step.direction}"
-    return "drift" if step.word == "drift" else f"lasting {step.direction}"
+    """``lasting degradation``, ``accepted degradation``."""
+    return f"{'lasting' if step.accepted is None else 'accepted'} {step.direction}"
 
 
 def moved(step: Step, unit: str) -> str:
@@ -103,17 +96,14 @@ def where(step: Step) -> str:
     """Which commits it may be."""
     if step.commits == 1:
         return "exactly here"
-    return (
-        f"{'over' if step.word == 'drift' else 'one of'} {step.commits:,} commits"
-        f" {step.first[:10]}..{step.last[:10]}"
-    )
+    return f"one of {step.commits:,} commits {step.first[:10]}..{step.last[:10]}"
 
 
 def sentence(step: Step, unit: str, status: str = "") -> str:
     """``lasting degradation +12 % [+11, +13]: 12.9 ms → 14.5 ms; one of 3 commits ab..cd``, what
     the project says of it (``accepted: why``), and what contradicts it.
     """
-    status = status or (f"accepted: {step.accepted}" if step.accepted else "")
+    status = status or (f"accepted: {step.accepted}" if step.accepted else step.standing)
     parts = [
         f"{named(step)} {change(step.effect, step.low, step.high)}: {moved(step, unit)}",
         where(step) if step.commits > 1 else "",
@@ -128,30 +118,29 @@ def drawn(
     unit: str,
     commit: int,
     *,
-    since: float | None = None,
     among: tuple[float, float] | None = None,
     status: str = "",
 ) -> dict[str, Any]:
     """The fields of the ``Rise`` of a step, in ``unit``, on a commit's place.
 
-    The level before a drift ends at the edge ``since``. ``among`` are the first and the last of the
+    ``among`` are the first and the last of the
     places where it may be, ``status`` as in ``sentence``.
     """
-    drift = step.word == "drift"
-    sides = edges(commit, since if drift else None)
+    edge = commit - 0.5
     accepted = step.accepted is not None
     first, last = among or (commit, commit)
     sign = f"{WORDS['accepted'].sign} " if accepted else ""
     return {
         "name": named(step),
-        "look": appearance(step.direction, drift=drift, accepted=accepted),
-        **sides,
+        "look": appearance(step.direction, accepted=accepted),
+        "left": edge,
+        "right": edge,
         "before": step.before,
         "after": step.after,
         "label": sign + change(step.effect, None, None),
         "text": sentence(step, unit, status),
-        "x": (sides["left"] + sides["right"]) / 2,
-        "y": (step.before + step.after) / 2 if drift else step.after,
+        "x": edge,
+        "y": step.after,
         "first": first - 0.5,
         "last": last + 0.5,
     }
@@ -175,31 +164,58 @@ def _between(rises: list[Rise], start: float, end: float) -> Iterator[LevelLine]
     yield LevelLine(rises[-1].right, end, rises[-1].after)
 
 
+def breaks(places: Sequence[int]) -> list[int]:
+    """The turns of those values, on ascending places, that follow a gap: no line leads to them.
+
+    >>> breaks([0, 1, 2, 3, 40, 41])
+    [4]
+    """
+    steps = [after - before for before, after in pairwise(places)]
+    if not steps:
+        return []
+    least = max(LEAST_GAP, GAP * sorted(steps)[len(steps) // 2])
+    return [turn for turn, step in enumerate(steps, start=1) if step > least]
+
+
+def parted(lines: Iterable[LevelLine], places: Sequence[int]) -> list[LevelLine]:
+    """Levels without what lies in the gaps between values on ascending ``places``."""
+    gaps = [(places[turn - 1] + 0.5, places[turn] - 0.5) for turn in breaks(places)]
+    return [part for line in lines for part in _parted(line, gaps)]
+
+
+def _parted(line: LevelLine, gaps: Iterable[tuple[float, float]]) -> Iterator[LevelLine]:
+    left = line.left
+    for start, end in gaps:
+        if left < start < line.right:
+            yield msgspec.structs.replace(line, left=left, right=start)
+        if line.left < end and start < line.right:
+            left = max(left, end)
+    if left < line.right:
+        yield msgspec.structs.replace(line, left=left)
+
+
 def outline(series: Series, place: Mapping[str, int]) -> Outline:
-    """The outline of a series on the commits of ``place``; what lies in a drift has no level."""
+    """The outline of a series on the commits of ``place``."""
+    places = [place[point.commit] for point in series.points if point.commit in place]
     lines = [
-        LevelLine(
-            place.get(level.first, 0) - 0.5,
-            place[level.last] + 0.5,
-            level.centre,
-            level.low,
-            level.high,
-        )
+        _level(level, place.get(level.first, 0), place[level.last], places)
         for level in series.levels
         if level.last in place
     ]
     return Outline(
-        lines,
-        [
-            (step, _rise(step, series.unit, place, lines))
-            for step in series.steps
-            if step.commit in place
-        ],
+        parted(lines, places),
+        [(step, _rise(step, series.unit, place)) for step in series.steps if step.commit in place],
     )
 
 
-def _rise(step: Step, unit: str, place: Mapping[str, int], lines: Iterable[LevelLine]) -> Rise:
+def _level(level: Level, first: int, last: int, places: Sequence[int]) -> LevelLine:
+    """The line of a level, with its interval where enough commits have it."""
+    count = bisect_right(places, last) - bisect_left(places, first)
+    low, high = (level.low, level.high) if count >= FEWEST_OF_BAND else (None, None)
+    return LevelLine(first - 0.5, last + 0.5, level.centre, low, high)
+
+
+def _rise(step: Step, unit: str, place: Mapping[str, int]) -> Rise:
     commit = place[step.commit]
-    ends = [line.right for line in lines if line.right < commit]
     among = place.get(step.first, commit), place.get(step.last, commit)
-    return Rise(**drawn(step, unit, commit, since=ends[-1] if ends else None, among=among))
+    return Rise(**drawn(step, unit, commit, among=among))

@@ -37,14 +37,15 @@ def forecast(repository: Repository, cells: Sequence[Cell], revision: str) -> li
 
 
 def _execution(measured: Measured) -> float | None:
-    """The mean wall time of the process; of collectors that measure no such thing it is not
-    known.
+    """The mean wall time of the process, also where it is only around a harness; of collectors that
+    measure no such thing it is not known.
     """
     for summary in measured.summaries:
-        if (summary.uid, summary.metric) == (
-            measured.header.job.name,
-            "wall",
-        ) and measured.header.metrics["wall"].unit == "s":
+        if (
+            summary.uid == measured.header.job.name
+            and summary.metric in ("wall", "elapsed")
+            and measured.header.metrics[summary.metric].unit == "s"
+        ):
             return fmean(summary.medians) if summary.medians else None
     return None
 

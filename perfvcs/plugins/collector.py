@@ -12,10 +12,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
+
 from perfvcs.errors import PerfError
 from perfvcs.profile import Metric, Profile, Reached, Stacks
+from perfvcs.system.executionresult import ExecutionResult
 
 DIVIDED = ":unit"  # the end of an engine's name that counted inside a unit
+# collectors that run in a copy of the checkout, of what was there before any execution; their units
+# are processes of their own
+OF_COPIES = ("rebuild",)
+EVERY_UNIT = "*"  # in place of a unit: each of them is counted by itself, in one execution
 
 
 class CollectError(PerfError):
@@ -35,6 +42,21 @@ class CollectError(PerfError):
         self.partial, self.lasting = partial, lasting
 
 
+class Reads(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What a job's own harness reports, and where: in a ``format`` that `perf import` knows, or in
+    lines in which ``regex`` is found; on standard output, or in a ``file`` of the checkout.
+    """
+
+    format: str = ""
+    file: str = ""
+    regex: str = ""
+
+    @property
+    def identity(self) -> str | dict[str, str]:
+        """What of it is a part of the series: not in which file the values stand."""
+        return {"regex": self.regex} if self.regex else self.format
+
+
 @dataclass(frozen=True)
 class Run:
     """One prepared execution.
@@ -44,7 +66,13 @@ class Run:
     processors to pin to (empty: none). ``aslr``: False switches address space randomisation off.
     ``left_out``: units that need not be measured. ``functions``: this execution is not measured,
     and may record the functions that run. ``unit``: the only unit to count in, where the collector
-    counts and can divide the program; empty: all of the program.
+    counts and can divide the program; empty: all of the program, EVERY_UNIT: each by itself.
+    ``result`` takes what the execution gives beside numbers. ``reads``: what the command's own
+    harness reports; None: the whole process is what is measured. ``alone``: the command runs
+    ``unit`` and next to nothing else. ``stdin``: the file that is its standard input; None: it is
+    empty. ``may_fail``: an exit status other than 0 is no failure. ``within`` are the words of a
+    command that starts the execution in a sandbox. ``begun_with``: the files and folders below
+    ``cwd`` before any execution, by their relative paths; None: it is not known.
     """
 
     argv: tuple[str, ...]
@@ -59,6 +87,13 @@ class Run:
     left_out: frozenset[str] = frozenset()
     functions: bool = False
     unit: str = ""
+    result: ExecutionResult | None = None
+    reads: Reads | None = None
+    alone: bool = False
+    stdin: Path | None = None
+    may_fail: bool = False
+    within: tuple[str, ...] = ()
+    begun_with: frozenset[str] | None = None
 
 
 @dataclass
@@ -67,6 +102,8 @@ class Observations:
     ``values``.
 
     ``engine`` is the way it was measured where that is known only now; empty: the collector's own.
+    ``output`` is the digest of what the execution wrote, ``left`` names the processes that it left
+    running; empty where there is none.
     """
 
     uid: list[str] = field(default_factory=list)
@@ -80,6 +117,8 @@ class Observations:
     stacks: Stacks | None = None
     reached: Reached | None = None
     engine: str = ""
+    output: str = ""
+    left: str = ""
 
     def add(
         self, uid: str, row: Mapping[str, float | None], *, size: float | None, trace: int = -1

@@ -91,6 +91,19 @@ class BenchmarkFilter:
         """The jobs that are meant, as their names are read: each with its collector."""
         return tuple(sorted(f"{label} ({collector})" for label, collector in self.cells))
 
+    @property
+    def alone(self) -> tuple[tuple[str, str, str], ...]:
+        """Of each job of which one unit alone is meant: its label, its collector and the unit."""
+        uids: dict[str, set[str]] = {}
+        for unit in self.units:
+            uids.setdefault(unit.job, set()).add(unit.uid)
+        single = {label: min(of_job) for label, of_job in uids.items() if len(of_job) == 1}
+        return tuple(
+            (label, collector, single[label])
+            for label, collector in sorted(self.cells)
+            if label in single
+        )
+
     def has_job(self, label: str, collector: str = "") -> bool:
         """Whether a job is meant, or a unit of it; empty: under any collector."""
         if not self.cells:

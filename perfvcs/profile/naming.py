@@ -10,6 +10,7 @@ from perfvcs.text.characters import ISOLATED, shorten
 from perfvcs.text.words import metric_name
 
 Kind = Literal["benchmark", "job", "unit", "metric"]
+ONCE = " (once)"  # behind the name of a test that a version could not repeat
 LABEL_CHARACTERS = 60  # characters of a name in a message
 
 

@@ -87,8 +87,8 @@ def resolved(
 ) -> Meaning:
     """As ``meant`` has it; raises UsageError with the candidates where nothing has such a name."""
     meaning = meant(given, known, kind, several=several, whole=whole)
-    if not meaning.places:
-        raise unknown(given, known, kind)
+    if not meaning.places:  # who wants whole names takes whole jobs
+        raise unknown(given, known, "job" if whole else kind)
     return meaning
 
 

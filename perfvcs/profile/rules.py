@@ -32,7 +32,9 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     ``job`` is matched with the job's name and with the benchmark's whole label, ``unit`` with what
     was measured inside. ``delta`` and ``within`` are written like ``"2%"``; those of the command
-    line override them.
+    line override them. ``limit`` is what the metric may be at most (where more is better, at
+    least), ``statistic`` the percentile of the samples that is judged, such as ``p99``. With a
+    ``ratchet``, perf-accepted.toml may have a stricter limit for each benchmark.
     """
 
     method: str = "auto"
@@ -42,12 +44,15 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     unit: str = "*"
     delta: str | None = None
     within: str | None = None
+    limit: str | int | float | None = None
+    statistic: str | None = None
+    ratchet: bool = False
 
     def __str__(self) -> str:
         given = (
             (name, value)
             for name, value in msgspec.structs.asdict(self).items()
-            if value not in ("*", "auto", None)
+            if value not in ("*", "auto", None) and value is not False
         )
         return f"[[check]] {', '.join(f'{name} {value}' for name, value in given)}"
 
@@ -68,6 +73,12 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
             and any(fnmatchcase(name, self.job) for name in (job.name, job.label))
         )
 
+    @property
+    def judges(self) -> bool:
+        """Whether it says how comparisons are judged; a limit alone does not."""
+        others = (self.delta, self.within, self.method != "auto" or None)
+        return self.limit is None or any(other is not None for other in others)
+
     def share(self) -> float | None:
         """``delta`` as a share: 0.02 for 2 %; raises UsageError."""
         return _share("delta", self.delta)
@@ -77,18 +88,47 @@ class Rule(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         return _share("within", self.within)
 
 
+class LoweredLimit(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """The stricter limit of one benchmark (its label, its unit ``uid`` and ``size``), as
+    perf-accepted.toml has it; ``statistic`` is empty for the level itself.
+    """
+
+    id: str
+    benchmark: str
+    uid: str = ""
+    size: float | None = None
+    metric: str
+    statistic: str = ""
+    limit: str
+
+    @property
+    def subject(self) -> tuple[str, str, float | None, str, str]:
+        """What is limited."""
+        return self.benchmark, self.uid, self.size, self.metric, self.statistic
+
+
 class Rules(msgspec.Struct, frozen=True):
-    """The rules in their order, and which of those that fit judge: the first, or all."""
+    """The rules in their order, and which of those that fit judge: the first, or all; and the
+    limits that were ``lowered``, for rules with a ratchet.
+    """
 
     rules: tuple[Rule, ...] = ()
     take: Literal["first", "all"] = "first"
+    lowered: tuple[LoweredLimit, ...] = ()
 
     def by_default(self) -> Rules:
         """The rules with every case judged by ``auto``, the one that may look again and again while
-        measuring goes on.
+        measuring goes on; without limits and percentiles, which take all rows.
         """
+        rules = (rule for rule in self.rules if rule.judges)
         return msgspec.structs.replace(
-            self, rules=tuple(msgspec.structs.replace(rule, method="auto") for rule in self.rules)
+            self,
+            rules=tuple(
+                msgspec.structs.replace(
+                    rule, method="auto", limit=None, statistic=None, ratchet=False
+                )
+                for rule in rules
+            ),
         )
 
 

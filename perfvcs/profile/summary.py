@@ -12,7 +12,7 @@ from zlib import crc32
 
 import msgspec
 
-from perfvcs.profile import REPEATED, Collected, Design, Environment, Job, Metric, Profile
+from perfvcs.profile import REPEATED, Collected, Design, Environment, Job, Metric, Profile, Results
 from perfvcs.profile.units import in_base_units
 
 Place = tuple[int, int]  # build and number of an execution
@@ -26,6 +26,7 @@ MAX_SIZES_OF_CALLS = 4  # these are a curve earlier
 # the collector of counters over time: its totals are judged like those of others, its samples
 # together
 SAMPLER = "counters"
+SIZES = "size"  # the collector that looks at files, and executes nothing
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -82,7 +83,8 @@ class Measured(msgspec.Struct, frozen=True):
 
     ``paces``: the machine's pace in each execution, in s, by build and number; of those where it
     was read. ``turns``: the place (0 = first) that each execution had among the versions in its
-    block, ``seeds``: what all of these drew; empty where that is not known.
+    block, ``seeds``: what all of these drew; empty where that is not known. ``results``: what each
+    gave beside its numbers.
     """
 
     header: Header
@@ -90,12 +92,14 @@ class Measured(msgspec.Struct, frozen=True):
     paces: dict[Place, float] = {}
     turns: dict[Place, int] = {}
     seeds: dict[Place, int] = {}
+    results: Results | None = None
 
     @classmethod
     def of(cls, profile: Profile, path: str = "") -> Measured:
         """Header and summaries of a profile, all values in units without a prefix."""
         profile = in_base_units(profile)
-        return cls(Header.of(profile, path), summarise(profile), paces(profile), *turns(profile))
+        header = Header.of(profile, path)
+        return cls(header, summarise(profile), paces(profile), *turns(profile), profile.results)
 
 
 def paces(profile: Profile) -> dict[Place, float]:

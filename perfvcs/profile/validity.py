@@ -15,7 +15,7 @@ from perfvcs.system.foreign import MAX_DEPTH, is_flat
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfvcs.profile import Profile, Reached, Resources, Stacks, Turns
+    from perfvcs.profile import Profile, Reached, Resources, Results, Stacks, Turns
     from perfvcs.profile.fittedmodels import AnyEntry
 
 MAX_PROFILE = 1 << 30
@@ -59,6 +59,8 @@ def check(profile: Profile) -> None:
         _check_reached(profile.reached)
     if profile.turns is not None:
         _check_turns(profile.turns)
+    if profile.results is not None:
+        _check_results(profile.results)
     for name in ("binaries", "executions", "warmup", "version", "failed"):
         require(
             0 <= getattr(profile.design, name) <= MAX_INTEGER,
@@ -201,3 +203,18 @@ def require(holds: object, message: str) -> None:
     """Raise Malformed with this message unless something holds."""
     if not holds:
         raise Malformed(message)
+
+
+def _check_results(results: Results) -> None:
+    for name in ("output", "left"):
+        column = getattr(results, name)
+        require(
+            len(column) == len(results.execution),
+            f"$.results.{name} has {len(column)} rows, execution has {len(results.execution)}",
+        )
+        require(
+            all(len(text) <= MAX_NAME for text in column),
+            f"$.results.{name} has a text over {MAX_NAME} characters",
+        )
+    valid = all(0 <= value <= MAX_INTEGER for value in results.execution)
+    require(valid, f"$.results.execution has a value that is not between 0 and {MAX_INTEGER}")

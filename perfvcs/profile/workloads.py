@@ -104,6 +104,7 @@ def at_workload(profile: Profile) -> Profile:
         stacks=None,
         reached=None,
         turns=None,
+        results=None,
         models=[],
         postprocessors=[],
     )

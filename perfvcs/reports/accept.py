@@ -1,6 +1,4 @@
-"""What can be accepted, and what is: the degradations that ``perf check`` reported, by name, and
-the list of perf-accepted.toml.
-"""
+"""What can be accepted: the degradations that ``perf check`` reported, by name."""
 
 from __future__ import annotations
 
@@ -11,29 +9,24 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import chain
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from perfvcs.check import register
 from perfvcs.check.acceptance import ID_DIGITS, SERIES_DIGITS, Acceptance, identity, is_committed
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.markdown import decode
+from perfvcs.check.movement import CLOCKS, COUNTS, SizedUnit
 from perfvcs.check.text import benchmark
 from perfvcs.check.vocabulary import said
 from perfvcs.errors import UsageError, nearest
 from perfvcs.git.command import GitError
 from perfvcs.profile.benchmarkfilter import FilterWords
-from perfvcs.profile.naming import Benchmark, labelled, typed
+from perfvcs.profile.naming import Benchmark, typed
 from perfvcs.profile.resolver import meant
 from perfvcs.profile.validity import Malformed
 from perfvcs.repository.benchmarks import filtered
 from perfvcs.system.lock import hold
-from perfvcs.text.characters import COLUMNS, shorten
-from perfvcs.text.document import json_text
-from perfvcs.text.quantity import percent, quantity
-from perfvcs.text.words import metric_name
+from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
@@ -87,13 +80,13 @@ def accept(
             f"--until {until} is not in the future: give the first day on which it is no longer"
             " accepted"
         )
-    path = _path(repository)
+    path = register_path(repository)
     with hold(repository.home / "accept.lock", wait=True):
         present = {acceptance.id: acceptance for acceptance in register.load(path)}
         acceptances: dict[str, Acceptance] = {}
         for candidate in chain.from_iterable(find(repository, name) for name in names):
             why = f"{reason} ({_blame(repository, candidate)})" if blamed else reason
-            new = _acceptance(repository, candidate, " ".join(why.split()), until)
+            new = acceptance_of(repository, candidate, " ".join(why.split()), until)
             if (old := present.get(candidate.id)) and not _renews(new, old):
                 raise UsageError(
                     f"{candidate.title} is accepted already: perf accept --remove {candidate.id}"
@@ -110,40 +103,6 @@ def accept(
     return list(acceptances.values())
 
 
-def renew(repository: Repository) -> list[Acceptance]:
-    """Write the acceptances that a squash or a rebase has left behind for the degradations of the
-    last report, and remove the old ones; raises UsageError where there is none.
-    """
-    from perfvcs.check.renewal import renewable
-    from perfvcs.git.ancestry import Ancestry
-
-    path = _path(repository)
-    with hold(repository.home / "accept.lock", wait=True):
-        old: dict[str, None] = {}
-        new = []
-        for candidate in (one for one in acceptable(repository) if one.committed):
-            way = Ancestry(repository.project, candidate.baseline, candidate.target)
-            if left := renewable(candidate.change, repository.acceptances, way, date.today()):
-                old[left.id] = None
-                new.append(_acceptance(repository, candidate, left.reason, left.until))
-        if not new:
-            raise UsageError("no acceptance needs to be renewed by the last report of `perf check`")
-        register.add(path, new)
-        register.remove(path, [name for name in old if all(name != row.id for row in new)])
-    return new
-
-
-def take_back(repository: Repository, ids: Sequence[str]) -> list[Acceptance]:
-    """Remove acceptances by their ids; raises UsageError."""
-    with hold(repository.home / "accept.lock", wait=True):
-        return register.remove(_path(repository), ids)
-
-
-def accepted(repository: Repository) -> list[Acceptance]:
-    """All that is accepted; raises UsageError."""
-    return register.load(_path(repository))
-
-
 def find(repository: Repository, name: str) -> list[AcceptableChange]:
     """The degradation of that id, in any report that is remembered, or of that benchmark
     (``:metric``), in the last one: at all sizes of a unit.
@@ -157,7 +116,7 @@ def find(repository: Repository, name: str) -> list[AcceptableChange]:
         if ENTRY_ID.fullmatch(name) and (
             matching := [candidate for candidate in candidates if candidate.id.startswith(name)]
         ):
-            return _only(name, matching)
+            return _with_counts(_only(name, matching), candidates)
         if not ENTRY_ID.fullmatch(name):
             break
     if newest is None:
@@ -165,7 +124,7 @@ def find(repository: Repository, name: str) -> list[AcceptableChange]:
             "no report is remembered here: run `perf check` first, it names what can be accepted"
         )
     if matching := _called(name, newest) or _elsewhere(repository, name, newest):
-        return _only(name, matching)
+        return _with_counts(_only(name, matching), newest)
     names = dict.fromkeys(
         spelling
         for candidate in newest
@@ -174,6 +133,29 @@ def find(repository: Repository, name: str) -> list[AcceptableChange]:
     )
     hint = nearest(name, names, typed) if names else ": the last report has no degradation"
     raise UsageError(f"no degradation is called `{name}`{hint}")
+
+
+def _with_counts(
+    chosen: list[AcceptableChange], candidates: Sequence[AcceptableChange]
+) -> list[AcceptableChange]:
+    """The chosen changes, and the counts of what a unit executes that stand beside its chosen time:
+    they are the same change.
+    """
+    units = {
+        SizedUnit.of(choice.change)
+        for choice in chosen
+        if choice.change.metric in CLOCKS and choice.change.work
+    }
+    ids = {choice.id for choice in chosen}
+    counts = [
+        candidate
+        for candidate in candidates
+        if candidate.change.metric in COUNTS
+        and SizedUnit.of(candidate.change) in units
+        and candidate.id not in ids
+        and said(candidate.change).fails
+    ]
+    return chosen + counts
 
 
 def spellings(candidate: AcceptableChange) -> tuple[str, str]:
@@ -222,50 +204,6 @@ def acceptable(repository: Repository) -> list[AcceptableChange]:
     ]
 
 
-def lines(acceptances: Sequence[Acceptance], today: date) -> Iterator[str]:
-    """The listing for a terminal of 80 columns."""
-    for acceptance in acceptances:
-        until = ""
-        if acceptance.until:
-            when = "ended on" if acceptance.has_ended(today) else "until"
-            until = f", {when} {acceptance.until}"
-        yield from wrap(
-            f"{shorten(acceptance.id, LABEL_CHARACTERS)}  {described(acceptance)}{until}",
-            COLUMNS,
-            subsequent_indent=" " * (ID_DIGITS + 2),
-        )
-        day = f"{acceptance.when:%Y-%m-%d}" if acceptance.when else ""
-        by = ", ".join(filter(None, (shorten(acceptance.who, LABEL_CHARACTERS), day)))
-        text = f"{shorten(acceptance.reason, 400)}{f' ({by})' if by else ''}"
-        yield from wrap(
-            text,
-            COLUMNS,
-            initial_indent=" " * (ID_DIGITS + 2),
-            subsequent_indent=" " * (ID_DIGITS + 2),
-        )
-
-
-def described(acceptance: Acceptance) -> str:
-    """``sort: wall time +10.0 %, 1f0e2a3b4c -> 8c7f6a1d0e``."""
-    amount = "" if acceptance.shift is None else f"by {quantity(acceptance.shift, acceptance.unit)}"
-    if acceptance.effect is not None:
-        amount = percent(acceptance.effect)
-    name = shorten(
-        labelled(acceptance.benchmark, acceptance.uid, acceptance.size), LABEL_CHARACTERS
-    )
-    what = f"{name}: {shorten(metric_name(acceptance.metric), LABEL_CHARACTERS)} {amount}".rstrip()
-    return f"{what}, {acceptance.baseline[:10]} -> {acceptance.target[:10]}"
-
-
-def json(acceptances: Sequence[Acceptance], today: date) -> str:
-    """The listing as JSON."""
-    rows = [
-        msgspec.structs.asdict(acceptance) | {"ended": acceptance.has_ended(today)}
-        for acceptance in acceptances
-    ]
-    return json_text(rows)
-
-
 def _renews(new: Acceptance, old: Acceptance) -> bool:
     """Whether a change needs to be accepted again: the old acceptance has ended, or more was
     measured since.
@@ -279,7 +217,8 @@ def _effect(acceptance: Acceptance) -> float:
     return (acceptance.shift if acceptance.effect is None else acceptance.effect) or 0.0
 
 
-def _path(repository: Repository) -> Path:
+def register_path(repository: Repository) -> Path:
+    """The project's file; raises UsageError in a bare repository."""
     if repository.project.bare:
         raise UsageError(
             f"a bare repository has no {register.REGISTER_FILE}: accept it in a clone, and commit"
@@ -372,9 +311,10 @@ def _blame(repository: Repository, candidate: AcceptableChange) -> str:
     )
 
 
-def _acceptance(
+def acceptance_of(
     repository: Repository, candidate: AcceptableChange, reason: str, until: date | None
 ) -> Acceptance:
+    """The acceptance of a change, as the project's file has it."""
     change = candidate.change
     numbers = [
         None if value is None else float(f"{value:.{EFFECT_DIGITS}g}")

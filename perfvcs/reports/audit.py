@@ -16,6 +16,7 @@ import msgspec
 
 from perfvcs.check import NothingToCompare
 from perfvcs.check.method import BY_RULES, CheckRequest
+from perfvcs.check.sensitivity import FalseAlarms
 from perfvcs.check.vocabulary import WORDS
 from perfvcs.errors import UsageError
 from perfvcs.profile.naming import labelled
@@ -212,6 +213,15 @@ def require(
             f" over {100 * LIMIT:g} %): take more executions (see `perf plan`) or a larger --delta,"
             " then run `perf check --audit`"
         )
+
+
+def false_alarms(
+    repository: Repository, target: State, changes: Sequence[Change]
+) -> FalseAlarms | None:
+    """What the audits that are stored say of the series that were compared; None without any."""
+    judged = {change.series for change in changes if WORDS[change.word].compared}
+    found = _audit(repository, target, BY_RULES, judged, None) if judged else None
+    return None if found is None else filled(FalseAlarms, found)
 
 
 def distrusted(repository: Repository) -> dict[str, str]:

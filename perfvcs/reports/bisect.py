@@ -10,10 +10,9 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.check.bounds import within
-from perfvcs.check.text import benchmark
-from perfvcs.locate.bisect.bisection import describe_target
-from perfvcs.locate.bisect.evidence import Effect, own, part, unexplained
-from perfvcs.locate.bisect.evidence import effect as effect_of
+from perfvcs.check.movement import NAMED
+from perfvcs.check.text import benchmark, stepped
+from perfvcs.locate.bisect.evidence import Effect, of_ends, own, part, unexplained
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import change, difference, duration, percent, quantity
 from perfvcs.text.quantity import step as levels
@@ -40,7 +39,7 @@ def suspected(repository: Repository, bisection: Bisection) -> Iterator[str]:
     newest.
     """
     if bisection.target is not None:
-        yield f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
+        yield f"{bisection.target.name}, {metric_name(bisection.target.metric)}"
     if bisection.suspects is None:
         yield (
             f"{bisection.span.last:,} commits are too many to be read: name ends closer to each"
@@ -98,22 +97,23 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
     if named:
         for place in sorted(named):
             yield ""
-            yield from _culprit(bisection, details, place)
+            yield from _culprit(repository, bisection, details, place)
     if bisection.why != "found":
         yield from wrapped(_undecided(bisection))
         yield from _range(bisection, details)
         yield from _by_counts(bisection, details)
     yield ""
-    yield from wrapped(f"bisected {_effort(bisection)}")
+    yield from wrapped(_effort(bisection))
     yield from _skipped(bisection)
     if bisection.also:
         others = dict.fromkeys(
             f"{_series(change)} {percent(change.effect or 0.0)}" for change in bisection.also
         )
-        yield from wrapped(
-            f"note: the ends differ elsewhere too: {listed(list(others), MOST_OTHERS)}; name one to"
-            " follow it"
-        )
+        elsewhere = f"the ends differ elsewhere too: {listed(list(others), MOST_OTHERS)}"
+        ends = f"{bisection.span.good[:10]} {bisection.span.bad[:10]}"
+        naming = NAMED.format(f"perf bisect{' --improvement' * bisection.improvement} {ends}")
+        note = "; ".join(filter(None, [bisection.choice, elsewhere, naming]))
+        yield from stepped(f"note: {note}", COLUMNS)
     if named and bisection.why == "found" and (rest := unexplained(bisection)) >= LARGEST_REST:
         yield from wrapped(
             f"note: {100 * rest:.0f} % of the difference is not explained by what is named: smaller"
@@ -147,19 +147,17 @@ def _of_a_merge(
 def _head(bisection: Bisection) -> Iterator[str]:
     if bisection.target is None:
         return
-    name = f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
-    evidence = bisection.outcome.evidence if bisection.outcome else None
-    size = (
-        ""
-        if evidence is None or not evidence.pairs
-        else f": {effect_text(bisection, effect_of(evidence.pairs, bisection))}"
-    )
+    name = f"{bisection.target.name}, {metric_name(bisection.target.metric)}"
+    effect = of_ends(bisection) if bisection.outcome else None
+    size = f": {effect_text(bisection, effect)}" if effect else ""
     yield from wrapped(
         f"{shorten(name, 60)}{size} from {bisection.span.good[:10]} to {bisection.span.bad[:10]}"
     )
 
 
-def _culprit(bisection: Bisection, details: dict[str, Commit], number: int) -> Iterator[str]:
+def _culprit(
+    repository: Repository, bisection: Bisection, details: dict[str, Commit], number: int
+) -> Iterator[str]:
     """A commit that is named, and why."""
     assert bisection.outcome is not None and bisection.outcome.decision.belief is not None
     commit, step = bisection.span.commits[number], own(bisection, number)
@@ -184,6 +182,8 @@ def _culprit(bisection: Bisection, details: dict[str, Commit], number: int) -> I
         yield from wrapped(
             f"changes {reasons(bisection.suspects[number - 1].reasons)}", indent=INDENT
         )
+    before = bisection.span.commits[number - 1]
+    yield from wrapped(repository.judge_changes(before, commit), indent=INDENT)
 
 
 def _undecided(bisection: Bisection) -> str:
@@ -193,8 +193,7 @@ def _undecided(bisection: Bisection) -> str:
     why, improvement = bisection.why, bisection.improvement
     if why == "range":
         return f"no more commits can be measured{_untried(bisection)}; it is one of these"
-    pairs = bisection.outcome.evidence.pairs
-    effect = effect_of(pairs, bisection) if pairs else None
+    effect = of_ends(bisection)
     size = f": {effect_text(bisection, effect)}" if effect else ""
     good, bad = bisection.span.good[:10], bisection.span.bad[:10]
     opposite = "worse" if improvement else "better"
@@ -321,14 +320,22 @@ def _skipped(bisection: Bisection) -> Iterator[str]:
 
 
 def _effort(bisection: Bisection) -> str:
+    """What the answer took, and how much of that was stored before."""
     assert bisection.outcome is not None and bisection.begun is not None
     outcome, begun = bisection.outcome, bisection.begun
-    counts = f" and {len(begun.counted)} to count instructions" if begun.counted else ""
-    return (
-        f"{counted(bisection.span.last, 'commit')}: {counted(len(begun.built), 'build')},"
-        f" {counted(outcome.blocks, 'block')}, {counted(outcome.executions, 'execution')}{counts},"
-        f" {duration(begun.seconds)}"
-    )
+    commits, recalled = counted(bisection.span.last, "commit"), bisection.recalled
+    parts = [
+        counted(len(begun.built), "build"),
+        counted(outcome.blocks, "block"),
+        counted(outcome.executions, "execution"),
+    ]
+    if begun.counted:
+        parts[2] += f" and {len(begun.counted)} to count instructions"
+    if recalled == outcome.blocks:
+        return f"nothing was measured: what is stored answers for {commits} ({', '.join(parts)})"
+    if recalled:
+        parts[1] += f" ({recalled:,} of them stored before)"
+    return f"bisected {commits}: {', '.join(parts)}, {duration(begun.seconds)}"
 
 
 def _commits(bisection: Bisection, places: tuple[int, ...]) -> list[str]:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from perfvcs.locate.bisect.bisection import describe_target
-from perfvcs.locate.bisect.evidence import effect, own
+from perfvcs.locate.bisect.evidence import of_ends, own
 from perfvcs.locate.bisect.posterior import likeliest
 from perfvcs.locate.bisect.saved import Target
 from perfvcs.reports.bisect import effect_text, lines, reasons
+from perfvcs.reports.bisectdrawing import drawn
 from perfvcs.text.characters import shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import micro_sign
@@ -29,11 +29,8 @@ if TYPE_CHECKING:
 
 
 LARGEST_EVIDENCE = 1e300  # evidence beyond it is infinite, which JSON has no number for
-MOST_BARS = 1000  # that can be told apart
 MOST_ROWS = 500  # of the table
 SUBJECT = 60  # characters
-LEFT, RIGHT, TOP, BOTTOM = 105.0, 990.0, 20.0, 270.0  # of the drawing, in its own units
-LOWEST, HIGHEST = -0.25, 1.25  # levels that are drawn
 
 
 class TargetRow(Target, frozen=True, kw_only=True):
@@ -79,7 +76,7 @@ class CountedInstructions(msgspec.Struct, frozen=True):
 
 class BisectionDocument(msgspec.Struct, frozen=True, kw_only=True):
     """What `perf bisect --json` prints: the ends, the target, and every commit; then what was
-    measured, if anything was.
+    measured, if anything was; ``stored`` of its ``blocks`` were there before.
     """
 
     good: str
@@ -92,6 +89,7 @@ class BisectionDocument(msgspec.Struct, frozen=True, kw_only=True):
     evidence: float | UnsetType = UNSET
     named: list[NamedCommit] | UnsetType = UNSET
     blocks: int | UnsetType = UNSET
+    stored: int | UnsetType = UNSET
     executions: int | UnsetType = UNSET
     counted: Mapping[str, float] | UnsetType = UNSET
     instructions: CountedInstructions | UnsetType | None = UNSET
@@ -122,14 +120,14 @@ def document(bisection: Bisection) -> BisectionDocument:
     outcome, begun = bisection.outcome, bisection.begun
     if outcome is None or begun is None:
         return base
-    evidence = outcome.evidence
     return msgspec.structs.replace(
         base,
         good_value=outcome.values.get(0),
-        effect=effect(evidence.pairs, bisection) if evidence.pairs else None,
+        effect=of_ends(bisection),
         evidence=min(outcome.decision.evidence, LARGEST_EVIDENCE),
         named=[_named(bisection, number) for number in sorted(outcome.decision.named)],
         blocks=outcome.blocks,
+        stored=bisection.recalled,
         executions=outcome.executions,
         counted=begun.counted,
         instructions=outcome.guide and _instructions(bisection, outcome.guide),
@@ -141,7 +139,7 @@ def document(bisection: Bisection) -> BisectionDocument:
 
 
 def _target(target: Target) -> TargetRow:
-    return filled(TargetRow, target, benchmark=describe_target(target))
+    return filled(TargetRow, target, benchmark=target.name)
 
 
 def _named(bisection: Bisection, number: int) -> NamedCommit:
@@ -180,17 +178,6 @@ def _commit(bisection: Bisection, number: int, prior: float) -> BisectedCommit:
     )
 
 
-class Bar(NamedTuple):
-    """The probability of a commit."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-    kind: str
-    title: str
-
-
 class CommitRow(NamedTuple):
     """A row of the table, in words."""
 
@@ -205,98 +192,24 @@ class CommitRow(NamedTuple):
     named: bool
 
 
-class CommitLevel(NamedTuple):
-    """The measured level of a commit with its interval."""
-
-    x: float
-    y: float
-    low: float
-    high: float
-    title: str
-
-
 @micro_sign()
 def page(repository: Repository, bisection: Bisection) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
     from perfvcs.pictures.export import render
 
     subject = (
-        bisection.target
-        and f"{describe_target(bisection.target)}, {metric_name(bisection.target.metric)}"
+        bisection.target and f"{bisection.target.name}, {metric_name(bisection.target.metric)}"
     )
     title = f"{subject or 'bisection'}: {bisection.span.good[:10]} -> {bisection.span.bad[:10]}"
     rows, left = _rows(repository, bisection)
-    scale = [(f"{100 * share:.0f} %", round(_height(share), 1)) for share in (0.0, 0.5, 1.0)]
     return render(
         "bisect.html",
         title=title,
         said="\n".join(lines(repository, bisection)),
-        bars=_bars(bisection),
-        points=_points(bisection),
-        scale=scale,
-        left_edge=LEFT,
-        right_edge=RIGHT,
+        chart=drawn(bisection),
         rows=rows,
         left=left,
     )
-
-
-def _place(bisection: Bisection, number: int) -> float:
-    return LEFT + (RIGHT - LEFT) * (number + 0.5) / (bisection.span.last + 1)
-
-
-def _height(level: float) -> float:
-    share = (min(max(level, LOWEST), HIGHEST) - LOWEST) / (HIGHEST - LOWEST)
-    return BOTTOM - (BOTTOM - TOP) * share
-
-
-def _bars(bisection: Bisection) -> list[Bar]:
-    """A bar for each commit, of many those that have any height."""
-    belief = bisection.outcome.decision.belief if bisection.outcome else None
-    if bisection.outcome is None or belief is None:
-        return []
-    width = max(1.0, 0.8 * (RIGHT - LEFT) / (bisection.span.last + 1))
-    places = sorted(
-        sorted(range(1, bisection.span.last + 1), key=lambda place: -belief.jump[place - 1])[
-            :MOST_BARS
-        ]
-    )
-    bars = []
-    for place in places:
-        chance = float(belief.jump[place - 1])
-        top = _height(chance)
-        kind = "certain" if place in bisection.outcome.decision.named else "likely"
-        title = f"{bisection.span.commits[place][:10]}: {100 * chance:.1f} %"
-        x = _place(bisection, place) - width / 2
-        bars.append(
-            Bar(
-                round(x, 2),
-                round(top, 2),
-                round(width, 2),
-                round(_height(0.0) - top, 2),
-                kind,
-                title,
-            )
-        )
-    return bars
-
-
-def _points(bisection: Bisection) -> list[CommitLevel]:
-    """A point for each end and each commit that was measured between."""
-    belief = bisection.outcome.decision.belief if bisection.outcome else None
-    if belief is None:
-        return []
-    levels = {0: (0.0, 0.0), **belief.levels, bisection.span.last: (1.0, 0.0)}
-    return [
-        CommitLevel(
-            round(_place(bisection, place), 2),
-            round(_height(level), 2),
-            round(_height(level - 2 * error), 2),
-            round(_height(level + 2 * error), 2),
-            f"{bisection.span.commits[place][:10]}: {100 * level:.0f} %",
-        )
-        for place, (level, error) in sorted(levels.items())
-    ]
 
 
 def _rows(repository: Repository, bisection: Bisection) -> tuple[list[CommitRow], str]:
@@ -342,4 +255,10 @@ def _why(bisection: Bisection, number: int) -> str:
     skipped = bisection.begun.skipped.get(commit, "") if bisection.begun else ""
     if skipped:
         return f"skipped: {skipped}"
-    return reasons(bisection.suspects[number - 1].reasons) if bisection.suspects else ""
+    if not bisection.suspects:
+        return ""
+    suspect = bisection.suspects[number - 1]
+    named = bisection.outcome is not None and number in bisection.outcome.decision.named
+    if named and not suspect.touches:
+        return f"measured to change, though it {reasons(suspect.reasons)}"
+    return reasons(suspect.reasons)

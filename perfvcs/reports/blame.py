@@ -1,13 +1,11 @@
-"""What `perf blame` says: five lines for a terminal, a JSON document, and SARIF for tools that show
-findings at lines.
-"""
+"""What `perf blame` says: five lines for a terminal, and a JSON document."""
 
 from __future__ import annotations
 
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from perfvcs import __version__
+from perfvcs.check.text import command_of, stepped
 from perfvcs.locate.blame.cause import (
     NO_FUNCTION,
     AuxiliaryTrial,
@@ -16,9 +14,10 @@ from perfvcs.locate.blame.cause import (
     Lines,
     SuspectFunction,
 )
-from perfvcs.locate.sources.definitions import MODULE
+from perfvcs.locate.sources.definitions import FILE, MODULE, is_hunk
+from perfvcs.profile.naming import typed
 from perfvcs.text.characters import COLUMNS
-from perfvcs.text.document import json_text
+from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import change, percent, quantity, step
 from perfvcs.text.words import counted, metric_name
 
@@ -72,7 +71,10 @@ def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
         report += _wrapped(f"also:  {blame.others}")
     if verbose:
         report += _details(blame)
-    return report + [line for note in blame.notes for line in _wrapped(f"note:  {note}")]
+    for note in blame.notes:
+        text = f"note:  {note}"
+        report += stepped(text, COLUMNS) if command_of(text) else _wrapped(text)
+    return report
 
 
 def _wrapped(line: str) -> list[str]:
@@ -87,8 +89,11 @@ def stored_cause(repository: Repository, a: str, b: str) -> str:
     """
     from perfvcs.locate.blame.blames import of_pair
 
-    cause = named(max(of_pair(repository, a, b), key=lambda blame: blame.made, default=None))
-    return f"{cause}: perf blame --stored {a[:10]} {b[:10]} shows it" if cause else ""
+    newest = max(of_pair(repository, a, b), key=lambda blame: blame.made, default=None)
+    cause = named(newest)
+    if newest is None or not cause:
+        return ""
+    return f"{cause}: perf blame --stored {a[:10]} {b[:10]} -- {typed(newest.benchmark)}"
 
 
 def named(blame: Blame | None) -> str:
@@ -101,10 +106,7 @@ def named(blame: Blame | None) -> str:
     if blame is None or cause is None:
         return ""
     word = "blamed" if blame.proved else "suspected"
-    return (
-        f"{word} for {blame.benchmark}: {cause.name}"
-        f" ({cause.hunks[0].place if cause.hunks else cause.path}), {blame.verdict}"
-    )
+    return f"{word} for {blame.benchmark}: {_placed(cause)}, {blame.verdict}"
 
 
 def _besides(blame: Blame) -> list[str]:
@@ -154,8 +156,6 @@ def _without_function(blame: Blame) -> str:
     if blame.verdict == "same counts":
         return f"same counts: {_left(blame)}"
     if blame.verdict == "not seen":
-        if not blame.changed:
-            return "not seen: what changed is not read as source, so no function of it is blamed"
         if blame.changed == 1:
             return "not seen: the only changed function was not seen to run, so it is not blamed"
         changed = f"{blame.changed:,} changed functions"
@@ -197,19 +197,28 @@ def _effect(blame: Blame) -> str:
 
 
 def _cause(blame: Blame, cause: SuspectFunction) -> str:
-    name = (
-        f"the code outside of functions of {cause.path}"
-        if cause.name == MODULE
-        else f"{cause.name} ({cause.path})"
-    )
     why = _why(blame, cause)
-    return f"{name}{f': {why}' if why else ''}"
+    return f"{_called(cause)}{f': {why}' if why else ''}"
+
+
+def _called(suspect: SuspectFunction | AuxiliaryTrial) -> str:
+    """A function with its file, or what is blamed in place of one."""
+    if suspect.name == MODULE:
+        return f"the code outside of functions of {suspect.path}"
+    if is_hunk(suspect.name):
+        return f"{suspect.name} of {suspect.path}"
+    if suspect.name == FILE:
+        return f"{suspect.path} as a whole"
+    return f"{suspect.name} ({suspect.path})"
 
 
 def _why(blame: Blame, cause: SuspectFunction) -> str:
     """How the function came to cost more or less, by its calls."""
     more, sign = ("more", 1) if blame.effect > 0 else ("less", -1)
     parts = []
+    is_tiny = percent(max(cause.own, cause.led)) == percent(0)
+    if is_tiny and not cause.through:  # too little to say how
+        return ""
     if (
         cause.dearer * sign >= cause.oftener * sign
         and cause.dearer * sign > 0
@@ -285,11 +294,16 @@ def _proof(blame: Blame) -> str:
     return f"{trial.word}: {at}, {many}" + (f"; {trial.reason}" if trial.reason else "")
 
 
+def _placed(suspect: SuspectFunction) -> str:
+    """A function with the lines of its first hunk."""
+    if is_hunk(suspect.name) or suspect.name == FILE:
+        return _called(suspect)
+    return f"{suspect.name} ({suspect.hunks[0].place if suspect.hunks else suspect.path})"
+
+
 def _contribution(suspect: SuspectFunction, trial: AuxiliaryTrial) -> str:
     """A function besides the cause that contributes, and its share."""
-    name = f"the code outside of functions of {suspect.path}"
-    if suspect.name != MODULE:
-        name = f"{suspect.name} ({suspect.hunks[0].place if suspect.hunks else suspect.path})"
+    name = _called(suspect) if suspect.name == MODULE else _placed(suspect)
     besides = f", {trial.besides}" if trial.besides else ""
     return f"{name} contributes {100 * (trial.share or 0):.0f} %{besides}"
 
@@ -305,7 +319,7 @@ def _details(blame: Blame) -> list[str]:
     others = [suspect for suspect in blame.suspects if suspect is not cause][:MOST_SUSPECTS]
     if others:
         report.append("other changed functions:")
-        report += [f"  {_moved(suspect):>9}  {suspect.name} ({suspect.path})" for suspect in others]
+        report += [f"  {_moved(suspect):>9}  {_called(suspect)}" for suspect in others]
     report += [f"tried: {_trial(trial)}" for trial in blame.trials]
     report.append(
         f"{counted(blame.executions, 'execution')}, {blame.seconds:.0f} s;"
@@ -318,67 +332,20 @@ def _moved(suspect: SuspectFunction) -> str:
     """How much a function that is not blamed may explain."""
     if suspect.score or suspect.reached:
         return percent(suspect.score)
-    return "not seen"
+    return "unknown" if suspect.is_hidden else "not seen"
 
 
 def _trial(trial: AuxiliaryTrial) -> str:
     share = "" if trial.share is None else f", {100 * trial.share:.0f} % of the effect"
-    return (
-        f"{trial.name} ({trial.path}):"
-        f" {trial.word}{share}{f': {trial.reason}' if trial.reason else ''}"
-    )
+    return f"{_called(trial)}: {trial.word}{share}{f': {trial.reason}' if trial.reason else ''}"
+
+
+class BlameDocument(Blame, frozen=True, kw_only=True):
+    """What `perf blame --json` prints."""
+
+    benchmark: str
 
 
 def json(blame: Blame) -> str:
-    """The document, as it is kept."""
-    return json_text(blame)
-
-
-def _level(blame: Blame) -> str:
-    """The level of SARIF: an error where a degradation was proved."""
-    if blame.effect <= 0:
-        return "note"
-    return "error" if blame.verdict == "proved" else "warning"
-
-
-def sarif(blame: Blame) -> str:
-    """A SARIF 2.1.0 log with a result at the hunks of the function that is blamed; without results
-    where none is.
-    """
-    cause = blame.cause
-    results: list[dict[str, Any]] = []
-    if cause is not None:
-        results.append(
-            {
-                "ruleId": "performance-change",
-                "level": _level(blame),
-                "message": {"text": "\n".join(lines(blame))},
-                "locations": [_location(hunk) for hunk in cause.hunks[:10]],
-                "properties": {
-                    "effect": blame.effect,
-                    "metric": blame.metric,
-                    "verdict": blame.verdict,
-                    "job": blame.job,
-                    "benchmark": blame.benchmark,
-                },
-            }
-        )
-    rule = {
-        "id": "performance-change",
-        "shortDescription": {"text": "A change that makes a benchmark slower or faster"},
-    }
-    driver = {"name": "perfvcs", "version": __version__, "rules": [rule]}
-    log = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
-    return json_text(log)
-
-
-def _location(hunk: Lines) -> dict[str, Any]:
-    from urllib.parse import quote
-
-    first = max(hunk.new[0], 1)
-    region = {"startLine": first, "endLine": max(first, first + hunk.new[1] - 1)}
-    return {"physicalLocation": {"artifactLocation": {"uri": quote(hunk.path)}, "region": region}}
+    """The document as it is kept, with the benchmark's name."""
+    return json_text(filled(BlameDocument, blame))

@@ -9,26 +9,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs.check.acceptance import is_committed
 from perfvcs.check.movement import JobUnit, entries
-from perfvcs.check.nextstep import on_hosts, settling
-from perfvcs.check.text import revision
-from perfvcs.check.vocabulary import said
-from perfvcs.environment.variables import SEED_PLACEHOLDER
-from perfvcs.git.ancestry import way
 from perfvcs.profile import REPEATED
 from perfvcs.profile.naming import is_whole
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import difference, percent
-from perfvcs.text.words import counted, plural
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.check.change import Change, Report
+    from perfvcs.check.change import Report
     from perfvcs.profile import Profile
     from perfvcs.profile.summary import Header
     from perfvcs.repository import Repository
@@ -37,7 +31,6 @@ if TYPE_CHECKING:
     Profiles = Callable[[Sequence[Header]], Sequence[Profile]]
 
 
-WARNING = 240  # characters of a warning
 MOST_EXPLAINED = 5  # changes whose causes are looked for
 NAMED_FUNCTIONS = 2  # that are named
 MOST_NAMED_FILES = 3
@@ -45,108 +38,6 @@ NAME_CHARACTERS = 40  # characters of a function's name
 LARGEST_DIFF = 300  # files from which on nobody asks how many lines changed in each
 FALSE_ALARM_RATE = 0.0027  # of a normal value beyond three standard errors
 SMALLEST_SHARE = 0.01  # of the job's total: what changed by less is not named
-
-
-def following(
-    repository: Repository,
-    baseline: State,
-    target: State,
-    report: Report,
-    pairs: int = 0,
-    *,
-    shown: bool = False,
-    scheduler: str = "",
-) -> str:
-    """The next step, a sentence; empty where there is nothing to do.
-
-    ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is
-    one; ``shown``: the reader looks at both already.
-    """
-    moved = [change for change in report.changes if said(change).sure]
-    if not moved:
-        products = [state.product for state in (baseline, target) if state.product]
-        measured = [stored.header for stored in repository.measured(target)]
-        seeded = {header.job.label for header in measured if SEED_PLACEHOLDER in header.job.cmd}
-        return settling(
-            report, pairs, lambda job: _noise(measured, job), scheduler, products, seeded
-        )
-    if not is_committed(report):
-        return ""
-    return _located(repository, baseline, target, report, moved, shown=shown, scheduler=scheduler)
-
-
-def _located(
-    repository: Repository,
-    baseline: State,
-    target: State,
-    report: Report,
-    moved: Sequence[Change],
-    *,
-    shown: bool,
-    scheduler: str,
-) -> str:
-    """Which commit did it, where there are several; else how to look at it, and how to accept
-    it.
-    """
-    old, new = revision(report.baseline), revision(report.target)
-    between, measured = between_them(repository, baseline, target, {one.series for one in moved})
-    if between - measured > 0:
-        if report.foreign and all(change.series in report.foreign for change in moved):
-            those = f"the {counted(between - measured, 'commit')} between"
-            return f"Next: import measurements of {those} to find which one it was."
-        are = (
-            f"{counted(between - measured, 'commit')} between"
-            f" {plural(between - measured, 'is', 'are')} not measured"
-        )
-        command = f"perf bisect {old} {new}{on_hosts(scheduler)}{report.about}"
-        return f"Next: {command} finds the commit: {are}."
-    if measured:
-        return (
-            f"Next: perf check {old}..{new}{report.about} judges the"
-            f" {counted(measured, 'commit')} between, one by one."
-        )
-    look = "" if shown else f"perf show {old} {new}{report.about}"
-    wanted = (
-        "if wanted: perf accept ID --reason TEXT"
-        if any(said(change).fails for change in moved)
-        else ""
-    )
-    steps = "; ".join(filter(None, [look, wanted]))
-    return f"Next: {steps}" if steps else ""
-
-
-def between_them(
-    repository: Repository, baseline: State, target: State, series: Collection[str] = ()
-) -> tuple[int, int]:
-    """How many commits lie on the way from one to another, and how many of them are measured; 0
-    without one.
-
-    Where ``series`` are given, only commits with one of these count as measured.
-    """
-    if baseline.commit == target.commit:
-        return 0, 0
-    inner = [
-        commit.commit for commit in way(repository.project, baseline.commit, target.commit)[:-1]
-    ]
-    measured = list(repository.with_profiles(inner))
-    if series and measured:
-        headers = repository.index.headers(measured)
-        measured = list({header.commit for header in headers if header.job.key in series})
-    return len(inner), len(measured)
-
-
-def _noise(measured: Sequence[Header], job: str) -> str:
-    """What disturbed the newest measurement of a job, with the cure; empty where nothing is
-    known.
-    """
-    newest = max(
-        (header for header in measured if header.job.label == job),
-        key=lambda header: header.collected.started,
-        default=None,
-    )
-    if newest is None or not newest.environment.warnings:
-        return ""
-    return shorten(newest.environment.warnings[0], WARNING)
 
 
 class Kind(NamedTuple):
@@ -163,6 +54,7 @@ class Kind(NamedTuple):
 CAUSE_KINDS = (
     Kind("exclusive", "executes", "instructions"),
     Kind("site_bytes", "allocates", ""),
+    Kind("part_bytes", "has", ""),
     Kind("samples", "has", "of the samples", shares=True),
 )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 import perfvcs
-from perfvcs.check.change import NothingToCompare, Report
+from perfvcs.check.change import NothingToCompare, Report, exceeded
 from perfvcs.check.judgedby import criteria
 from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.vocabulary import said
@@ -21,14 +21,17 @@ from perfvcs.locate import BLAMES_FOLDER
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.profile.validity import Malformed
 from perfvcs.reports.pair import inheriting, noted, stored
+from perfvcs.reports.untouchable import doubted
 from perfvcs.repository import Repository, origin
 from perfvcs.repository.state import State
 from perfvcs.text.characters import shorten
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from perfvcs.check.movement import JobUnit
+    from perfvcs.check.sensitivity import FalseAlarms
     from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.profile.summary import Header
@@ -41,22 +44,24 @@ Form = Literal["text", "json", "markdown", "line"]
 
 class Background(msgspec.Struct, frozen=True):
     """What a report says beyond its verdicts: causes by unit, files that differ, the function that
-    was blamed, the next step.
+    was blamed, the next steps, and which ``pairs`` it is by.
     """
 
     causes: Mapping[JobUnit, list[str]]
     files: Sequence[str] = ()
     blamed: str = ""
-    following: str = ""
+    following: Sequence[str] = ()
+    pairs: str = ""
 
     @property
     def sentences(self) -> list[str]:
         """What stands below the changes: the files that differ, the function that was blamed, the
-        next step.
+        next steps.
         """
         from perfvcs.reports.causes import changed_files
 
-        return list(filter(None, [changed_files(self.files), self.blamed, self.following]))
+        texts = [self.pairs, changed_files(self.files), self.blamed, *self.following]
+        return list(filter(None, texts))
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -72,9 +77,9 @@ class Check(msgspec.Struct, frozen=True):
     why: str = ""
 
     def status(self, *, gate: bool = False, strict: bool = False) -> int:
-        """The exit status: 3 for a degradation (``gate``: a certain one) that is not accepted, 4
-        where nothing was comparable, where nothing is settled (``gate``), or not everything
-        (``strict``).
+        """The exit status: 3 for a degradation (``gate``: a certain one) that is not accepted, and
+        for an output that had to stay the same; 4 where nothing was comparable, where nothing is
+        settled (``gate``), or not everything (``strict``).
         """
         status = exit_status(self.report, gate=gate, strict=strict)
         if self.outcome and status != DEGRADED:
@@ -83,7 +88,20 @@ class Check(msgspec.Struct, frozen=True):
 
     def render(self, form: Form, *, verbose: bool = False) -> str:
         """The report in a form."""
-        return rendered(self.report, form, self.background, verbose=verbose, why=self.why)
+        return rendered(
+            self.report,
+            form,
+            self.background,
+            verbose=verbose,
+            why=self.why,
+            false_alarms=self._false_alarms,
+        )
+
+    def _false_alarms(self) -> FalseAlarms | None:
+        """What audits say of the series that are compared; None where none is stored."""
+        from perfvcs.reports.audit import false_alarms
+
+        return false_alarms(self.repository, self.target, self.report.changes)
 
     @property
     def _pairs(self) -> int:
@@ -102,7 +120,8 @@ class Check(msgspec.Struct, frozen=True):
         """The causes that are known and the files that differ, where something moved; and the next
         step for a reader who was ``shown`` both.
         """
-        from perfvcs.reports.causes import causes, files, following
+        from perfvcs.reports.causes import causes, files
+        from perfvcs.reports.nextsteps import Known, following
 
         repository, pair = self.repository, (self.baseline, self.target)
         inside: dict[JobUnit, list[str]] = {}
@@ -111,15 +130,24 @@ class Check(msgspec.Struct, frozen=True):
             before, after = (_headers(repository, state) for state in pair)
             inside = causes(before, after, repository.profiles, self.report)
             names = files(repository, *pair)
-        scheduler = self.outcome.scheduler if self.outcome else ""
-        return Background(
-            inside,
-            names,
-            self._blamed(),
-            following(
-                repository, *pair, self.report, self._pairs, shown=shown, scheduler=scheduler
-            ),
-        )
+        scheduler, blamed = self.outcome.scheduler if self.outcome else "", self._blamed()
+        known = Known(self._pairs, scheduler, names, shown, bool(blamed))
+        steps = following(repository, *pair, self.report, known)
+        return Background(inside, names, blamed, steps, self._by_pairs())
+
+    def _by_pairs(self) -> str:
+        """Of how many pairs in turns the report is, where more are stored than were measured now,
+        or those of several sessions count; else empty.
+        """
+        own, stored = self._pairs, _pairs_by_session(self.repository, self.baseline, self.target)
+        total = sum(stored.values())
+        if own and total > own:
+            command = f"perf check {self.baseline.name} {self.target.name}{self.report.about}"
+            judged = f"Judged by the {counted(own, 'pair')} of this call"
+            return f"{judged}; by all {total:,} that are stored: {command}"
+        if not own and len(stored) > 1:
+            return f"Judged by {total:,} pairs of {len(stored)} sessions."
+        return ""
 
     def of(self, benchmarks: BenchmarkFilter) -> Check:
         """The check of some benchmarks; raises NothingToCompare where neither side has any."""
@@ -156,8 +184,27 @@ def _headers(repository: Repository, state: State) -> list[Header]:
     return [header for header in headers if header.dirty == state.dirty]
 
 
+def _pairs_by_session(repository: Repository, baseline: State, target: State) -> dict[str, int]:
+    """How many pairs of two commits each session has measured in turns, by the job with the most;
+    none where one side is not a commit.
+    """
+    if baseline.dirty or target.dirty or baseline.product or target.product:
+        return {}
+    pairs: Counter[tuple[str, str, str]] = Counter()
+    for header in _headers(repository, target):
+        if {baseline.commit, target.commit} <= set(header.design.versions):
+            job = header.job
+            pairs[header.collected.session, job.label, job.collector] += header.design.executions
+    by_session: dict[str, int] = {}
+    for (session, _, _), count in pairs.items():
+        by_session[session] = max(count, by_session.get(session, 0))
+    return by_session
+
+
 def exit_status(report: Report, *, gate: bool = False, strict: bool = False) -> int:
     """The exit status that a report means, as ``Check.status`` has it."""
+    if report.wrong or exceeded(report.limits):
+        return DEGRADED
     if any(said(change).fails and (change.gate or not gate) for change in report.changes):
         return DEGRADED
     compared = report.compared
@@ -169,6 +216,10 @@ def exit_status(report: Report, *, gate: bool = False, strict: bool = False) -> 
     )
 
 
+def _unknown() -> None:
+    """Nothing, of files that no audit is about."""
+
+
 def rendered(
     report: Report,
     form: Form,
@@ -176,18 +227,18 @@ def rendered(
     *,
     verbose: bool = False,
     why: str = "",
+    false_alarms: Callable[[], FalseAlarms | None] = _unknown,
 ) -> str:
     """A report in a form, with ``why`` these two were compared; the ``background`` is asked for
-    unless the form is a line.
+    unless the form is a line, the ``false_alarms`` for JSON.
     """
+    from perfvcs.check.doubts import first_said
+    from perfvcs.check.renewal import offer
     from perfvcs.check.text import settlement, summary, text
 
     if form == "line":
-        return "; ".join(
-            filter(
-                None, [summary(report), settlement(report.comparisons), criteria(report.judged_by)]
-            )
-        )
+        counts = [first_said(report), summary(report), settlement(report.comparisons)]
+        return "; ".join(filter(None, [*counts, criteria(report.judged_by), offer(report)]))
     context = background()
     after = context.sentences
     if form == "text" and verbose:
@@ -200,7 +251,14 @@ def rendered(
 
         causes = {": ".join(unit): lines for unit, lines in context.causes.items()}
         return json_text(
-            document(report, causes=causes, files=context.files, next=context.following, pair=why)
+            document(
+                report,
+                causes=causes,
+                files=context.files,
+                next="\n".join(context.following),
+                pair=why,
+                false_alarms=false_alarms(),
+            )
         )
     if form == "markdown":
         from perfvcs.check.markdown import markdown
@@ -249,6 +307,7 @@ def compared(
     criteria = criteria or repository.criteria(baseline, target)
     try:
         comparison = repository.compare(baseline, target, asked, criteria=criteria)
+        comparison = doubted(repository, comparison, baseline, target)
         report = inheriting(repository, comparison, target)
     except NothingToCompare:
         nothing = Report(
@@ -293,6 +352,7 @@ def _basis(
     text = path.read_bytes().hex() if path.is_file() and not project.bare else ""
     ended = [acceptance.id for acceptance in accepted if acceptance.has_ended(date.today())]
     states = [(state.commit, state.dirty) for state in (baseline, target)]
+    criteria_limits = repository.criteria_reader.rules(baseline.commit, target.commit).rules.lowered
     options = [*settings, project.shallow, repository.criteria_reader.edited]
     basis = [
         repository.index.head,
@@ -300,6 +360,7 @@ def _basis(
         options,
         text,
         accepted,
+        criteria_limits,
         ended,
         [perfvcs.__version__, code],
         noted(repository, target),

@@ -63,7 +63,7 @@ class FileCheck:
             lambda headers: [profiles[header.path] for header in headers],
             self.report,
         )
-        return Background(causes_by_unit, following=self._following())
+        return Background(causes_by_unit, following=list(filter(None, [self._following()])))
 
     def _following(self) -> str:
         """How to settle what another tool measured, else how to look at it; empty where nothing was
@@ -72,7 +72,7 @@ class FileCheck:
         compared = self.report.compared
         if any(not change.settled and change.series in self.report.foreign for change in compared):
             return IMPORT_ADVICE
-        return f"Next: perf show {shlex.join(map(str, self.paths))}" if compared else ""
+        return f"Next: draw both: perf show {shlex.join(map(str, self.paths))}" if compared else ""
 
 
 def check(
@@ -89,7 +89,13 @@ def check(
     baseline, target = profiles = _profiles(paths)
     benchmarks = chosen(catalogue(of_profiles(profiles)), wanted)
     report = compare(
-        baseline, target, method=asked.method, delta=asked.delta, within=asked.within, overall=True
+        baseline,
+        target,
+        method=asked.method,
+        delta=asked.delta,
+        within=asked.within,
+        overall=True,
+        same_machine=asked.same_machine,
     )
     report = structs.replace(report, baseline=str(paths[0]), target=str(paths[1]))
     baseline, target = (only(profile, benchmarks) for profile in profiles)

@@ -1,5 +1,5 @@
-"""What `perf history` prints on a terminal of 80 columns: a sentence on the whole, then lasting
-changes commit by commit, newest first.
+"""What `perf history` prints on a terminal of 80 columns: a sentence on the whole, then the commits
+that made something slower that still is, what they cost first.
 """
 
 from __future__ import annotations
@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.check.text import stepped
 from perfvcs.history import finding
 from perfvcs.history.finding import title
+from perfvcs.history.triage import DENIED, ranked
+from perfvcs.profile.naming import typed
 from perfvcs.reports.plainlines import (
     BENCHMARK_WIDTH,
     STEP_METRIC_WIDTH,
@@ -26,27 +29,28 @@ from perfvcs.reports.plainlines import (
 )
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import percent
-from perfvcs.text.words import apart, counted, metric_name
+from perfvcs.text.words import apart, counted, metric_name, plural
 
 if TYPE_CHECKING:
-    from perfvcs.history.finding import FindingWord
+    from perfvcs.history.finding import Direction
     from perfvcs.history.overview import Overview
     from perfvcs.index.lines import Line
 
 EMPTY: Mapping[int, Sequence[str]] = {}
 SCREEN = 24  # lines of a listing by default; the first commit is shown in any case
-LISTED_COMMITS = SCREEN // 3  # that can have room: each takes three lines at least
+LISTED_COMMITS = 10  # by default, whatever has room
 # series of a commit that are listed one by one by default; of more, each word is summed up
 SERIES_ONE_BY_ONE = 2
 # remarks of one kind, and notes on series that begin anew, that are listed by default
 MOST_LISTED_REMARKS = 2
+MOST_DOUBTS = 2  # of a commit's series that are named
 MOST_NAMES = 5  # listed before the rest is only counted
 REASON_CHARACTERS = 400  # of a note
-LISTED_VERDICTS: tuple[FindingWord, ...] = ("degradation", "improvement", "drift")
+LISTED_VERDICTS: tuple[Direction, ...] = ("degradation", "improvement")
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """What a series shows beside steps and drifts."""
+    """What a series shows beside steps."""
 
     word: str
     line: Line
@@ -54,10 +58,10 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class Paragraph(msgspec.Struct, frozen=True):
-    """Lines that are printed together or not at all, and the number of steps in them."""
+    """Lines that are printed together or not at all, and the steps in them."""
 
     lines: list[str]
-    steps: int = 0
+    steps: Sequence[StepOverSizes] = ()
 
 
 class Listing(msgspec.Struct, frozen=True):
@@ -72,10 +76,16 @@ class Listing(msgspec.Struct, frozen=True):
     everything: bool
 
     def commits(self, steps: Iterable[StepOverSizes]) -> Iterator[Paragraph]:
-        """What changed at each commit."""
+        """What changed at each commit; a line says where those begin that are to be checked."""
+        said = False
         for commit, members in groupby(steps, key=lambda step: step.finding.commit):
             changed = list(members)
-            yield Paragraph(["", self._commit(commit), *self._changes(changed)], len(changed))
+            standings = [self.overview.standing(step.finding) for step in changed]
+            is_open = any(standing.state == "open" for standing in standings)
+            doubted = is_open and not any(standing.certain for standing in standings)
+            head = ["", "to check:"] if doubted and not said and not self.everything else [""]
+            said = said or doubted
+            yield Paragraph([*head, self._commit(commit), *self._changes(changed)], changed)
 
     def remark(self, remark: Remark) -> Paragraph:
         """A series with what it shows."""
@@ -92,18 +102,37 @@ class Listing(msgspec.Struct, frozen=True):
 
     def _changes(self, steps: Sequence[StepOverSizes]) -> Iterator[str]:
         """The changes of one commit, one by one or, of many, each word summed up."""
-        for word in dict.fromkeys(step.finding.word for step in steps):
+        for word in LISTED_VERDICTS:
             members = [step for step in steps if step.finding.word == word]
-            if self.everything or len(steps) <= SERIES_ONE_BY_ONE or len(members) == 1:
+            if self.everything or len(steps) <= SERIES_ONE_BY_ONE or len(members) <= 1:
                 for step in members:
                     yield from described(
                         step, *self._named(step), self.hosts.get(id(step.finding), ())
                     )
+                    yield from indented(self._doubted([step]))
             else:
                 changed = dict.fromkeys(
                     what for step in members for what in self.hosts.get(id(step.finding), ())
                 )
                 yield from summed_up(members, *self._named(members[0]), list(changed))
+                yield from indented(self._doubted(members))
+
+    def _doubted(self, steps: Sequence[StepOverSizes]) -> str:
+        """Why changes of one word are to be checked, what most of them share first, or what became
+        of a single one.
+        """
+        standings = [self.overview.standing(step.finding) for step in steps]
+        if len(standings) == 1:
+            return standings[0].text
+        # of several without their own numbers, which stand in parentheses
+        counts = Counter(
+            doubt.partition(" (")[0] for standing in standings for doubt in standing.doubts
+        )
+        if not counts:
+            return ""
+        count = sum(bool(standing.doubts) for standing in standings)
+        named = [doubt for doubt, _ in counts.most_common(MOST_DOUBTS)]
+        return f"to check {count:,} of {len(steps):,}: {'; '.join(named)}"
 
     def _named(self, step: StepOverSizes) -> tuple[str, str]:
         return self.called[step.title], self._place(step.finding.line)
@@ -120,44 +149,41 @@ def lines(
     *,
     everything: bool = False,
     hosts: Mapping[int, Sequence[str]] = EMPTY,
+    elsewhere: str = "",
 ) -> Iterator[str]:
-    """The listing: a sentence on the whole, the newest values, the changes of each commit, remarks,
-    the next step, what was left out.
+    """The listing: a sentence on the whole, the newest values, the changes of each commit, the
+    next step, what was left out.
 
     By default it fits a screen, and sums up a commit at which many series changed; ``commits``
     shows so many of them. ``everything`` shows each change with all that is known of it. ``hosts``
-    has what changed meanwhile on the host of a finding, see ``history.meanwhile``.
+    has what changed meanwhile on the host of a finding, see ``history.meanwhile``; ``elsewhere``
+    what is stored for no commit here.
     """
     if not overview.lines:
-        yield "no commit here has profiles: measure some with `perf collect`"
+        yield f"no commit here has profiles: measure some with `perf collect`{elsewhere}"
         return
     steps = together(overview.findings)
-    shown = together(overview.of_newest(None if everything else commits or LISTED_COMMITS))
+    shown = steps if everything else _first(overview, steps, commits)
     most = None if everything else MOST_LISTED_REMARKS
-    now, others = _unusual(overview), _remarks(overview)
-    names = [
-        *(title(remark.line) for remark in (*now[:most], *others[:most])),
-        *(step.title for step in shown),
-    ]
+    now = _unusual(overview)
+    names = [*(title(remark.line) for remark in now[:most]), *(step.title for step in shown)]
     listing = Listing(overview, _called(names), hosts, everything)
-    ending = list(_ending(overview, everything=everything))
+    ending = list(_ending(overview, shown, everything=everything))
     first = [listing.remark(remark) for remark in now[:most]]
     changes = list(listing.commits(shown))
-    last = [listing.remark(remark) for remark in others[:most]]
+    sentence = wrap(_sentence(overview, steps), COLUMNS)
     if not everything:
-        # the sentence, an empty line, what is left out
-        room = SCREEN - len(ending) - 3 - _height(first)
+        # an empty line, and what is left out and why
+        room = SCREEN - len(ending) - len(sentence) - 4 - _height(first)
         if commits is None:
             changes = _fitting(changes, room) or changes[:1]
-        last = _fitting(last, room - _height(changes))
-    yield from wrap(_sentence(overview, steps), COLUMNS)
-    for paragraph in (*first, *changes, *([Paragraph([""])] if last else ()), *last):
+    yield from sentence
+    for paragraph in (*first, *changes):
         yield from paragraph.lines
-    yield from [""] if first or changes or last else []
-    yield from _left_out(
-        len(steps) - sum(paragraph.steps for paragraph in changes),
-        len(now) + len(others) - len(first) - len(last),
-    )
+    yield from [""] if first or changes else []
+    listed = {id(step) for paragraph in changes for step in paragraph.steps}
+    left_out = [step for step in steps if id(step) not in listed]
+    yield from _left_out(overview, left_out, len(now) - len(first))
     yield from ending
 
 
@@ -184,61 +210,92 @@ def _unusual(overview: Overview) -> list[Remark]:
     return [Remark(newest.word, newest.line, finding.newest(newest)) for newest in overview.newest]
 
 
-def _remarks(overview: Overview) -> list[Remark]:
-    """Series that switch between levels, and those with another spread."""
-    spread = [
-        Remark(
-            "noisier" if series.after > series.before else "calmer",
-            series.line,
-            finding.noisier(series),
-        )
-        for series in overview.noisier
+def _first(
+    overview: Overview, steps: Sequence[StepOverSizes], commits: int | None
+) -> list[StepOverSizes]:
+    """The changes of so many commits: what is slower now by what it costs, then improvements, the
+    newest first, and what is contradicted; the others only where a number of commits is asked for.
+    """
+    by_commit: dict[str, list[StepOverSizes]] = {}
+    for step in steps:
+        by_commit.setdefault(step.finding.commit, []).append(step)
+    standings = {
+        commit: [overview.standing(step.finding) for step in members]
+        for commit, members in by_commit.items()
+    }
+    slower = ranked(standings)
+    kinds = None if commits else {"improvements", DENIED}
+    rest = [
+        commit
+        for commit in by_commit
+        if commit not in slower
+        and any(kinds is None or standing.kind in kinds for standing in standings[commit])
     ]
     return [
-        *(
-            Remark("switching", series.line, finding.switching(series))
-            for series in overview.switching
-        ),
-        *spread,
+        step
+        for commit in [*slower, *rest][: commits or LISTED_COMMITS]
+        for step, standing in zip(by_commit[commit], standings[commit], strict=True)
+        if kinds is None or standing.state == "open" or standing.kind in kinds
     ]
 
 
-def _left_out(steps: int, others: int) -> Iterator[str]:
-    parts = [counted(steps, "step")] if steps else []
+def _left_out(overview: Overview, steps: Sequence[StepOverSizes], others: int) -> Iterator[str]:
+    parts = [counted(len(steps), "step")] if steps else []
     parts += [counted(others, "remark on a series", "remarks on series")] if others else []
     if parts:
         yield f"not shown: {' and '.join(parts)} (perf history --all)"
+    kinds = Counter(overview.standing(step.finding).kind for step in steps)
+    if len(kinds) > 1:
+        reasons = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
+        yield from wrap(reasons, COLUMNS, initial_indent="  ", subsequent_indent="  ")
 
 
 def _sentence(overview: Overview, steps: Sequence[StepOverSizes]) -> str:
     """What was examined, and how much was found."""
     words = Counter(step.finding.word for step in steps)
-    others = (
-        (len(overview.switching), "switching"),
-        (len(overview.noisier), "with another spread"),
-    )
     parts = [counted(words[word], word) for word in LISTED_VERDICTS if words[word]] or ["no step"]
-    findings = ", ".join([*parts, *(f"{count:,} {text}" for count, text in others if count)])
-    return (
+    findings = ", ".join(parts)
+    examined = (
         f"{counted(overview.lines, 'series', 'series')} over {counted(overview.commits, 'commit')}"
         f" examined: {findings}"
     )
+    standings = {id(step): overview.standing(step.finding) for step in steps}
+    open_steps = [step for step in steps if standings[id(step)].state == "open"]
+    certain = [step for step in open_steps if standings[id(step)].certain]
+    if len(certain) == words["degradation"]:
+        return examined
+    doubted = [step for step in open_steps if not standings[id(step)].certain]
+    parts = [
+        f"{len(members):,} {word} at {counted(len(_commits(members)), 'commit')}"
+        for members, word in ((certain, "certain"), (doubted, "to check"))
+        if members
+    ]
+    return f"{examined}; still slower: {', '.join(parts) or 'none'}"
 
 
-def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
+def _commits(steps: Iterable[StepOverSizes]) -> set[str]:
+    """The likeliest commits of some changes."""
+    return {step.finding.commit for step in steps}
+
+
+def _ending(
+    overview: Overview, steps: Sequence[StepOverSizes], *, everything: bool
+) -> Iterator[str]:
     """What to do next, and what was not examined."""
     wide = next(
         (
             change
-            for change in overview.findings
-            if change.word == "degradation" and change.commits > 1 and not change.denied
+            for change in (step.finding for step in steps)
+            if change.commits > 1 and overview.standing(change).state == "open"
         ),
         None,
     )
     if wide is not None:
-        yield (
-            f"Next: perf bisect {wide.first[:10]}^ {wide.last[:10]} finds which of {wide.commits:,}"
-            " commits it was."
+        name = typed(f"{title(wide.line)}, {metric_name(wide.line.metric)}")
+        yield from stepped(
+            f"Next: find which of {wide.commits:,} commits it was:"
+            f" perf bisect {wide.first[:10]}^ {wide.last[:10]} -- {name}",
+            COLUMNS,
         )
     most = None if everything else MOST_LISTED_REMARKS
     for cut in overview.cuts[:most]:
@@ -251,29 +308,23 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
             f"and at {counted(len(overview.cuts[most:]), 'other commit')}: perf history --all"
         )
     if overview.short:
-        called = _called(series.benchmark for series in overview.short)
-        named = ", ".join(
-            f"{called[series.benchmark]} {metric_name(series.metric)}"
-            for series in overview.short[:MOST_NAMES]
-        )
-        rest = len(overview.short) - MOST_NAMES
-        more = f" and {rest} more" if rest > 0 else ""
         yield from _note(
-            f"too short, fewer than {overview.shortest} measured commits: {named}{more}"
+            f"too short with fewer than {overview.shortest} commits, and not measured in turns:"
+            f" {_short(overview, names=everything or not steps)}"
         )
-        if overview.commits > 1:
+        if overview.commits > 1 and not overview.compared and wide is None:
             first, last = (commit[:10] for commit in overview.ends)
-            yield f"Next: perf check {first}..{last} compares each with the one before."
+            command = f"perf check {first}..{last}"
+            yield from stepped(f"Next: compare each commit with the one before: {command}", COLUMNS)
     for row in overview.unlisted[:most]:
         pair = f"{row.baseline[:10]} {row.target[:10]}"
         effect = "" if row.effect is None else f" {percent(row.effect)}"
-        yield from _note(
-            f"not listed, though perf check {pair} finds {row.benchmark}, {metric_name(row.metric)}"
-            f"{effect}: {row.reason}"
-        )
+        what = f"{row.benchmark}, {metric_name(row.metric)}{effect}"
+        yield from stepped(f"note: {what} is not listed ({row.reason}): perf check {pair}", COLUMNS)
     if len(overview.unlisted) > len(overview.unlisted[:most]):
-        others = counted(len(overview.unlisted[most:]), "other degradation")
-        yield from _note(f"and {others} that perf check finds: perf history --all")
+        count = len(overview.unlisted[most:])
+        others = f"{counted(count, 'other degradation')} of perf check {plural(count, 'is', 'are')}"
+        yield from _note(f"and {others} not listed: perf history --all")
     if overview.unusable:
         yield from _note(
             f"left out: {counted(overview.unusable, 'value')} with a zero, negative or infinite"
@@ -286,6 +337,18 @@ def _ending(overview: Overview, *, everything: bool) -> Iterator[str]:
             f"{overview.aside} measured {were} merged, not on this line: perf history A..BRANCH"
             " shows one"
         )
+
+
+def _short(overview: Overview, *, names: bool) -> str:
+    """The series that are too short: the first ones by name, or where there are many findings to
+    read how many there are.
+    """
+    first, rest = overview.short[:MOST_NAMES], len(overview.short) - MOST_NAMES
+    if rest > 0 and not names:
+        return counted(len(overview.short), "series", "series")
+    called = _called(series.benchmark for series in overview.short)
+    named = ", ".join(f"{called[each.benchmark]} {metric_name(each.metric)}" for each in first)
+    return named + (f" and {rest} more" if rest > 0 else "")
 
 
 def _note(text: str) -> list[str]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.history.finding import Direction, FindingWord, SeriesFields
+from perfvcs.history.finding import Direction, SeriesFields
 from perfvcs.history.overview import SeriesBreak, ShortSeries
+from perfvcs.history.triage import ChangeState
 from perfvcs.history.unlisted import Unlisted
 from perfvcs.text.document import filled, json_text
 
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 
 class FindingRow(SeriesFields, frozen=True, kw_only=True):
     """A finding with its commit; ``sizes`` are those of a curve, ``host`` says what changed on
-    hosts meanwhile.
+    hosts meanwhile. The rest says what became of it, see ``history.triage.Standing``.
     """
 
-    word: FindingWord
+    word: Direction
     direction: Direction
     commit: str
     author: str
@@ -42,6 +43,13 @@ class FindingRow(SeriesFields, frozen=True, kw_only=True):
     detectors: tuple[str, ...]
     contradiction: str
     host: Sequence[str]
+    state: ChangeState
+    reason: str
+    holds: int
+    newest: int
+    switches: bool
+    doubts: Sequence[str]
+    certain: bool
 
 
 class NewestRow(SeriesFields, frozen=True):
@@ -59,32 +67,11 @@ class NewestRow(SeriesFields, frozen=True):
     support: int
 
 
-class SwitchingRow(SeriesFields, frozen=True):
-    """A series that moves back and forth."""
-
-    first: str
-    last: str
-    levels: tuple[float, ...]
-    shares: tuple[float, ...]
-    moves: int
-
-
-class NoisierRow(SeriesFields, frozen=True):
-    """A series whose spread changed."""
-
-    commit: str
-    before: float
-    after: float
-    p: float
-
-
 class HistoryDocument(msgspec.Struct, frozen=True):
     """What `perf history --json` prints; ``series`` and ``commits`` were analysed."""
 
     findings: list[FindingRow]
     newest: list[NewestRow]
-    switching: list[SwitchingRow]
-    noisier: list[NoisierRow]
     series: int
     commits: int
     cuts: Sequence[SeriesBreak]
@@ -111,17 +98,12 @@ def json(
                     row,
                     overview.details[row.commit],
                     SeriesFields.of(row.line),
+                    overview.standing(row),
                     host=hosts.get(id(row), []),
                 )
                 for row in findings
             ],
             newest=[filled(NewestRow, row, SeriesFields.of(row.line)) for row in overview.newest],
-            switching=[
-                filled(SwitchingRow, row, SeriesFields.of(row.line)) for row in overview.switching
-            ],
-            noisier=[
-                filled(NoisierRow, row, SeriesFields.of(row.line)) for row in overview.noisier
-            ],
             series=overview.lines,
         )
     )

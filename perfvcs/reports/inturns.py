@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,6 +13,7 @@ from perfvcs.check.change import NothingToCompare
 from perfvcs.git.project import UnknownRevision
 from perfvcs.reports.check import Check, compared, remember
 from perfvcs.reports.pair import ComparedPair, inheriting, measured, selected
+from perfvcs.reports.untouchable import announcement, doubted, untouchable
 from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
@@ -39,7 +41,9 @@ def measure(
     where nobody names both revisions. ``select`` leaves out what the change cannot touch, but for
     one in so many (0: all of it).
     """
+    from perfvcs.measure.asconfigured import outdated
     from perfvcs.measure.campaign import settle
+    from perfvcs.measure.counting import count
     from perfvcs.measure.product import read_all
     from perfvcs.measure.rig import product_states
 
@@ -69,11 +73,21 @@ def measure(
     if select is not None:
         request = selected(rig, request, [(baseline, target)], select)
     settled = [] if request.executions else _settled(repository, baseline, target, criteria, asked)
+    if settled:
+        sides = [repository.measured(state) for state in (baseline, target)]
+        other_builds = outdated(sides, rig.config, request.apply(rig.config)[0])
+        settled = [job for job in settled if job not in other_builds]
     remaining = replace(request, settled=tuple(settled))
-    if not remaining.apply(rig.config)[0]:
+    cells, _ = remaining.apply(rig.config)
+    if not cells:
         check = compared(repository, baseline, target, asked, criteria)
         return msgspec.structs.replace(check, why=why)
+    untouched = untouchable(repository, rig.config, cells, baseline, target)
+    if unneeded := announcement(untouched, cells):
+        rig.progress.say(unneeded)
+    began = monotonic()
     outcome, session = settle(rig, (baseline, target), remaining, asked)
+    count(rig, (baseline, target), remaining, outcome, session, monotonic() - began)
     if not outcome.profiles:
         outcome.raise_failures()
         raise NothingToCompare(
@@ -85,6 +99,7 @@ def measure(
         report = repository.compare(
             baseline, target, asked, session=session, settled=settled, criteria=criteria
         )
+        report = doubted(repository, report, baseline, target)
     except NothingToCompare:
         outcome.raise_failures()  # of a side that could not be measured just now
         raise

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -13,31 +14,34 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.profile.benchmarkfilter import EVERYTHING
-from perfvcs.reports.lastverdicts import last_verdicts
 from perfvcs.reports.trends import MetricTrend, trends
 from perfvcs.repository.benchmarks import has_line
-from perfvcs.text.characters import COLUMNS, aligned, shorten
+from perfvcs.repository.strangers import elsewhere
+from perfvcs.text.characters import COLUMNS, aligned, columns, shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import change
 from perfvcs.text.words import ambiguous, apart, counted, metric_name, named, tallied
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit
-    from perfvcs.history.finding import Direction, Finding, FindingWord
+    from perfvcs.history.finding import Direction, Finding
+    from perfvcs.history.triage import ChangeState, Standing
     from perfvcs.index.verdicts import LastVerdict
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.reports.plainlines import StepOverSizes
     from perfvcs.repository import Repository
 
 TRENDS = 12  # benchmarks drawn before the rest is only counted
-NAME, PLACE = 28, 12  # characters of a benchmark, and of its environment
+NAME, PLACE = 28, 12  # characters of a benchmark at least, and of its environment
+GAP = 2  # characters between two columns
+INDENT = 12  # characters before what is said of a commit
 MOST_MARKS = 3  # lasting changes of a commit
 
 
 class StepRow(msgspec.Struct, frozen=True):
     """A lasting change that is laid to a commit."""
 
-    word: FindingWord
+    word: Direction
     direction: Direction
     benchmark: str
     metric: str
@@ -46,6 +50,8 @@ class StepRow(msgspec.Struct, frozen=True):
     low: float | None
     high: float | None
     contradiction: str
+    state: ChangeState
+    certain: bool
 
 
 class CommitRow(msgspec.Struct, frozen=True):
@@ -63,6 +69,7 @@ class CommitRow(msgspec.Struct, frozen=True):
 class TrendRow(msgspec.Struct, frozen=True):
     """A trend, with the fingerprint of its environment."""
 
+    benchmark: str
     job: str
     collector: str
     environment: str
@@ -82,7 +89,8 @@ class LogDocument(msgspec.Struct, frozen=True):
 
 class Log(msgspec.Struct, frozen=True):
     """Commits, newest first, with the number of their profiles, their last verdict, and the lasting
-    changes that are laid to them, if those are ``known`` without much computing.
+    changes that are laid to them, if those are ``known`` without much computing; what became of
+    each is in ``standings``, by its ``id``. ``elsewhere`` says what is stored for no commit here.
     """
 
     commits: Sequence[Commit]
@@ -90,13 +98,17 @@ class Log(msgspec.Struct, frozen=True):
     verdicts: dict[str, LastVerdict]
     trends: Sequence[MetricTrend]
     marks: Mapping[str, Sequence[Finding]]
+    standings: Mapping[int, Standing]
     known: bool = True
+    elsewhere: str = ""
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
-        places = _places(
-            [finding for commit_marks in self.marks.values() for finding in commit_marks]
-        )
+        steps_of = {
+            commit.id: sorted(self._steps(commit.id), key=_is_better) for commit in self.commits
+        }
+        shown = [step for steps in steps_of.values() for step in steps[:MOST_MARKS]]
+        marks = _marked(shown, self.standings)
         for commit in self.commits:
             count = self.counts.get(commit.id, 0)
             profiles = counted(count, "profile") if count else "-"
@@ -105,11 +117,8 @@ class Log(msgspec.Struct, frozen=True):
             )
             if verdict := self.verdicts.get(commit.id):
                 yield f"            {described(verdict)}"
-            steps = sorted(_together(self.marks.get(commit.id, ())), key=_is_better)
-            yield from (
-                f"            {_marked(step, places.get(id(step.finding), ''))}"
-                for step in steps[:MOST_MARKS]
-            )
+            steps = steps_of[commit.id]
+            yield from (f"            {marks[id(step)]}" for step in steps[:MOST_MARKS])
             if len(steps) > MOST_MARKS:
                 more = counted(len(steps) - MOST_MARKS, "more lasting change")
                 yield f"            and {more}: perf history"
@@ -118,14 +127,26 @@ class Log(msgspec.Struct, frozen=True):
         if self.trends:
             yield ""
             drawn = self.trends[:TRENDS]
-            names = _named(drawn)
+            names = _named(drawn, _room([trend.cells for trend in drawn]))
             yield from aligned(
                 [(name, *trend.cells) for name, trend in zip(names, drawn, strict=True)], right=2
             )
             if len(self.trends) > TRENDS:
                 yield f"and {len(self.trends) - TRENDS} more: perf show HEAD"
         if not self.commits:
-            yield "no commit here has profiles: measure one with `perf collect`"
+            yield f"no commit here has profiles: measure one with `perf collect`{self.elsewhere}"
+
+    def _steps(self, commit: str) -> list[StepOverSizes]:
+        """The steps of a commit as rows have them."""
+        return _together(self._findings(commit))
+
+    def _findings(self, commit: str) -> list[Finding]:
+        """The changes of a commit, but for those that are listed at another."""
+        return [
+            finding
+            for finding in self.marks.get(commit, ())
+            if not self.standings[id(finding)].is_elsewhere
+        ]
 
     def json(self) -> str:
         """The log as JSON."""
@@ -136,22 +157,30 @@ class Log(msgspec.Struct, frozen=True):
                 commit=commit.id,
                 profiles=self.counts.get(commit.id, 0),
                 verdict=self.verdicts.get(commit.id),
-                steps=list(map(_step, self.marks.get(commit.id, ()))),
+                steps=[_step(step, self.standings[id(step)]) for step in self._findings(commit.id)],
             )
             for commit in self.commits
         ]
         trends = [
-            filled(TrendRow, trend, job=trend.label, environment=trend.environment.fingerprint)
+            filled(
+                TrendRow, trend, benchmark=trend.label, environment=trend.environment.fingerprint
+            )
             for trend in self.trends
         ]
         return json_text(LogDocument(rows, trends, self.known))
 
 
-def _named(trends: Sequence[MetricTrend]) -> list[str]:
+def _room(rows: Sequence[Sequence[str]]) -> int:
+    """The characters that cells leave for the name before them in a line."""
+    widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
+    return max(NAME, COLUMNS - sum(width + GAP for width in widths))
+
+
+def _named(trends: Sequence[MetricTrend], room: int) -> list[str]:
     """The names of rows, no two alike: with the collector, or the environment, where nothing else
     tells them apart.
     """
-    names = apart(named([(trend.label, trend.collector) for trend in trends]), NAME)
+    names = apart(named([(trend.label, trend.collector) for trend in trends]), room)
     several = ambiguous(
         ((name, trend.metric), trend.environment.fingerprint)
         for name, trend in zip(names, trends, strict=True)
@@ -167,7 +196,7 @@ def _named(trends: Sequence[MetricTrend]) -> list[str]:
     )
     return [
         (
-            f"{shorten(name, NAME - PLACE - 2)}"
+            f"{shorten(name, room - PLACE - 3)}"
             f" ({shorten(places[trend.environment.fingerprint], PLACE)})"
             if (name, trend.metric) in several
             else name
@@ -182,6 +211,32 @@ def described(verdict: LastVerdict) -> str:
     return (
         f"{tallied(verdict.words.items()) or 'nothing to compare'} against {commit[:10]}{changed}"
     )
+
+
+def last_verdicts(
+    repository: Repository, keys: Sequence[str], benchmarks: BenchmarkFilter
+) -> dict[str, LastVerdict]:
+    """The last verdict of each target (``State.verdict_key``) that has one, with the words for some
+    benchmarks; none where it has no word for them.
+    """
+    found = repository.index.verdicts(keys)
+    if not benchmarks:
+        return found
+    from perfvcs.check.markdown import decode
+    from perfvcs.check.narrowing import narrowed
+    from perfvcs.check.text import report_tally
+    from perfvcs.profile.validity import Malformed
+
+    narrow = {}
+    for key, verdict in found.items():
+        remembered = repository.index.memory.recall(verdict.baseline, verdict.target)
+        if remembered is None:
+            continue
+        with suppress(Malformed):  # a changed byte
+            report = narrowed(decode(remembered.report), benchmarks)
+            if words := report_tally(report):
+                narrow[key] = msgspec.structs.replace(verdict, words=words)
+    return narrow
 
 
 def log_of(
@@ -204,7 +259,7 @@ def log_of(
         walk = (commit for commit in walk if not benchmarks or counts([commit]))
     ids = list(islice(walk, number))
     details = repository.project.describe(ids)
-    changes = marks(repository, revision) if ".." not in revision else Marks({})
+    changes = marks(repository, revision) if ".." not in revision else Marks({}, {})
     findings = {
         commit: [step for step in steps if has_line(benchmarks, step.line)]
         for commit, steps in changes.findings.items()
@@ -215,7 +270,9 @@ def log_of(
         last_verdicts(repository, ids, benchmarks),
         trends(repository, ids, benchmarks),
         findings,
+        changes.standings,
         changes.complete,
+        "" if ids else elsewhere(repository),
     )
 
 
@@ -260,20 +317,42 @@ def _is_better(step: StepOverSizes) -> bool:
     return step.finding.direction == "improvement"
 
 
-def _marked(step: StepOverSizes, environment: str = "") -> str:
-    """``lasting degradation +9.8 % [+9.1, +10.5]  sort, wall time``, and in which environment where
-    that has to be said.
+def _marked(steps: Sequence[StepOverSizes], standings: Mapping[int, Standing]) -> dict[int, str]:
+    """By the ``id`` of a step ``lasting degradation +9.8 % [+9.1, +10.5]  sort, wall time``, if it
+    is to be checked or over, and in which environment where that has to be said; no two benchmarks
+    look alike.
     """
-    finding = step.finding
-    word = finding.word if finding.drift else f"lasting {finding.word}"
-    denied = ", contradicted" if finding.contradiction else ""
-    text = f"{word} {change(finding.effect, finding.low, finding.high)}{denied}  "
-    where = f" (in {shorten(environment, PLACE)})" if environment else ""
-    room = max(12, COLUMNS - 12 - len(text) - len(where))
-    return text + shorten(f"{step.title}, {metric_name(finding.line.metric)}", room) + where
+    places = _places([step.finding for step in steps])
+    tails, names = [], []
+    for step in steps:
+        environment = places.get(id(step.finding), "")
+        tails.append(f" (in {shorten(environment, PLACE)})" if environment else "")
+        names.append(f"{step.title}, {metric_name(step.finding.line.metric)}")
+    for interval in (True, False):  # which gives way to longer names
+        heads = [
+            _head(step.finding, standings[id(step.finding)], interval=interval) for step in steps
+        ]
+        beside = (len(head + tail) for head, tail in zip(heads, tails, strict=True))
+        room = COLUMNS - INDENT - max(beside, default=0)
+        if max(map(columns, names), default=0) <= room:
+            break
+    short = apart(names, max(12, room))
+    return {
+        id(step): f"{head}{name}{tail}"
+        for step, head, name, tail in zip(steps, heads, short, tails, strict=True)
+    }
 
 
-def _step(finding: Finding) -> StepRow:
+def _head(finding: Finding, standing: Standing, *, interval: bool) -> str:
+    """``lasting degradation +9.8 %, to check``, before the benchmark."""
+    became = ", to check" if standing.doubts else ""
+    became = f", {standing.kind}" if standing.state == "over" else became
+    denied = ", contradicted" if finding.contradiction else became
+    ends = (finding.low, finding.high) if interval else (None, None)
+    return f"lasting {finding.word} {change(finding.effect, *ends)}{denied}  "
+
+
+def _step(finding: Finding, standing: Standing) -> StepRow:
     from perfvcs.history.finding import SeriesFields
 
-    return filled(StepRow, finding, SeriesFields.of(finding.line))
+    return filled(StepRow, finding, SeriesFields.of(finding.line), standing)

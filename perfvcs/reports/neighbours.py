@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.method import BY_RULES, CheckRequest
-from perfvcs.check.vocabulary import ORDER, WORDS
+from perfvcs.check.vocabulary import EXCEEDED, ORDER, WORDS
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import way
 from perfvcs.reports.check import DEGRADED, OPEN, Check, Form, compared
@@ -83,13 +83,13 @@ class Neighbours:
 
     def total(self) -> str:
         """``3 pairs of neighbours: 1 degradation, 8 same``."""
-        from perfvcs.check.vocabulary import tally
+        from perfvcs.check.text import report_tally
         from perfvcs.text.words import counted, tallied
 
         counts: Counter[str] = Counter()
         for check in self.checks:
-            counts.update(tally(check.report.changes))
-        words = tallied((word, counts[word]) for word in ORDER if counts[word])
+            counts.update(report_tally(check.report))
+        words = tallied((word, counts[word]) for word in (*ORDER, EXCEEDED) if counts[word])
         pairs = f"{counted(len(self.checks), 'pair')} of neighbours"
         return f"{pairs}: {words or 'nothing to compare'}"
 

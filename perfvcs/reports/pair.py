@@ -16,6 +16,7 @@ from perfvcs.locate.select.misses import LEFT_OUT_FILE, LeftOutSampler
 from perfvcs.profile.naming import labelled
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository.state import State
+from perfvcs.repository.strangers import elsewhere
 from perfvcs.text.words import counted, listed
 
 if TYPE_CHECKING:
@@ -167,7 +168,10 @@ def stored(repository: Repository, revisions: Sequence[str]) -> ComparedPair:
         measuring = f"measure both in turns with `perf check --measure{named and f' {named}'}`"
         if target.commit != repository.project.head:
             cure += f" (against HEAD it would be `perf check {named} HEAD`)"
-        raise NothingToCompare(f"no ancestor of {target.name} has profiles: {cure}, or {measuring}")
+        raise NothingToCompare(
+            f"no ancestor of {target.name} has profiles: {cure}, or {measuring}"
+            f"{elsewhere(repository)}"
+        )
     return _explained(repository, baseline, target, revisions, measures=False)
 
 

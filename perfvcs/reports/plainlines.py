@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import geometric_mean, median
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
@@ -109,6 +108,8 @@ def summed_up(
     What speaks against them is kept: how many are contradicted, and what changed meanwhile on their
     ``hosts``.
     """
+    from statistics import median  # takes a tenth of `perf log` to import
+
     first = members[0].finding
     effects = sorted(member.finding.effect for member in members)
     spread = f"{percent(effects[0])} to {percent(effects[-1])}, median {percent(median(effects))}"
@@ -170,8 +171,7 @@ def _others(step: StepOverSizes) -> str:
 def _range(finding: Finding) -> str:
     if finding.commits == 1:
         return ""
-    what = "over" if finding.drift else "one of"
-    return f"{what} {finding.commits:,} commits {finding.first[:10]}..{finding.last[:10]}"
+    return f"one of {finding.commits:,} commits {finding.first[:10]}..{finding.last[:10]}"
 
 
 def _p(p: float | None) -> str:
@@ -191,6 +191,8 @@ def stored(outcome: CampaignOutcome) -> Iterator[str]:
     """What a campaign stored: per version and job the centres of the judged metrics; then
     warnings.
     """
+    from statistics import geometric_mean
+
     names = named([(profile.job.label, profile.job.collector) for profile in outcome.profiles])
     names = apart(names, LABEL_CHARACTERS)
     width = max(map(len, names), default=0)

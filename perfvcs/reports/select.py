@@ -91,7 +91,7 @@ class ChoiceRow(msgspec.Struct, frozen=True):
     benchmark: str
     job: str
     collector: str
-    unit: str
+    uid: str
     run: bool
     reason: str
     by: str

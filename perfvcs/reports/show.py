@@ -16,6 +16,7 @@ from perfvcs.profile import Profile
 from perfvcs.profile.benchmarkfilter import NO_WORDS, BenchmarkFilter, FilterWords
 from perfvcs.profile.naming import labelled
 from perfvcs.reports.check import Check
+from perfvcs.reports.untouchable import doubted
 from perfvcs.repository import Repository
 from perfvcs.repository.arguments import Arguments, read
 from perfvcs.repository.state import State
@@ -76,9 +77,8 @@ def _subject(repository: Repository, asked: Arguments, delta: float | None) -> S
             "a page shows one revision, two, or the history of one benchmark: name fewer"
         )
     baseline, target = states
-    report = narrowed(
-        repository.compare(baseline, target, CheckRequest(delta=delta)), asked.benchmarks
-    )
+    whole_report = repository.compare(baseline, target, CheckRequest(delta=delta))
+    report = narrowed(doubted(repository, whole_report, baseline, target), asked.benchmarks)
     profiles = [_profiles(repository, state, asked.benchmarks) for state in states]
     if baseline == target:  # an A/A measurement: the versions that took turns
         whole = profiles[0]

@@ -16,8 +16,7 @@ from perfvcs.jobs.config import KEEP, load
 from perfvcs.measure.announcement import running, unfinished
 from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.profile.rules import RULES_FILE
-from perfvcs.reports.lastverdicts import last_verdicts
-from perfvcs.reports.log import described
+from perfvcs.reports.log import described, last_verdicts
 from perfvcs.reports.trends import MetricTrend, leading, trends
 from perfvcs.text.characters import COLUMNS, shorten, sparkline
 from perfvcs.text.document import filled, json_text
@@ -70,10 +69,16 @@ class JobRow(msgspec.Struct, frozen=True):
     executions: int
     trend: MetricTrend | None
 
+    @property
+    def job(self) -> str:
+        """The label of its job."""
+        return self.trend.job if self.trend else self.label
+
 
 class MeasuredJob(msgspec.Struct, frozen=True):
-    """A job at HEAD with the number of its executions."""
+    """A benchmark at HEAD, or its job as a whole, with the number of its executions."""
 
+    benchmark: str
     job: str
     collector: str
     executions: int
@@ -246,7 +251,7 @@ class Status(msgspec.Struct, frozen=True):
                 changes=_readable(self.changes),
                 changed=len(self.changes),
                 artefacts=_readable(self.artefacts),
-                jobs=[filled(MeasuredJob, row, job=row.label) for row in self.rows],
+                jobs=[filled(MeasuredJob, row, benchmark=row.label) for row in self.rows],
                 pythons=pythons and filled(PythonsRow, pythons, keep=self.keep),
                 unfinished=[filled(UnfinishedSession, header) for header in self.unfinished],
             )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.index.packedlevels import level
 from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.text.characters import shorten, sparkline
 from perfvcs.text.quantity import quantity
@@ -30,10 +31,11 @@ class MetricTrend(msgspec.Struct, frozen=True):
     """One benchmark's metric along the commits, oldest first; None where it was not measured.
 
     A value is the geometric mean of a commit's sessions. ``executions`` is how many the newest
-    value is of.
+    value is of. ``label`` is the benchmark's name, ``job`` the label of its job.
     """
 
     label: str
+    job: str
     collector: str
     environment: Environment
     metric: str
@@ -78,6 +80,7 @@ def trends(
     executions: Counter[tuple[str, str, str, str]] = Counter()  # on the newest commit
     units: dict[tuple[str, str, str, str], str] = {}
     places: dict[str, Environment] = {}
+    jobs: dict[str, str] = {}
     for profile in measured:
         summaries = leading(profile, benchmarks)
         metrics = {
@@ -92,9 +95,12 @@ def trends(
             if summary.metric in drawn and positive:
                 place = profile.header.environment
                 places[place.fingerprint] = place
+                jobs[name] = profile.header.job.label
                 key = (name, profile.header.job.collector, place.fingerprint, summary.metric)
                 commit = profile.header.commit
-                sessions.setdefault(key, {}).setdefault(commit, []).append(_centre(positive))
+                sessions.setdefault(key, {}).setdefault(commit, []).append(
+                    math.exp(level(positive))
+                )
                 executions[key] += len(positive) if commit == newest else 0
                 units[key] = profile.header.metrics[summary.metric].unit
     keys = [key for key, values in sessions.items() if newest in values]
@@ -103,12 +109,13 @@ def trends(
     return [
         MetricTrend(
             name,
+            jobs[name],
             collector,
             places[place],
             metric,
             units[key],
             [
-                _centre(sessions[key][commit]) if commit in sessions[key] else None
+                math.exp(level(sessions[key][commit])) if commit in sessions[key] else None
                 for commit in order
             ],
             executions[key],
@@ -116,11 +123,6 @@ def trends(
         for key in keys
         for name, collector, place, metric in [key]
     ]
-
-
-def _centre(values: Sequence[float]) -> float:
-    """The geometric mean."""
-    return math.exp(math.fsum(map(math.log, values)) / len(values))
 
 
 def _size(summary: Summary) -> float:

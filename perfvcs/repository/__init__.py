@@ -277,6 +277,16 @@ class Repository:
         changed = self.changes.files if live and not self.project.bare else None
         return self.criteria_reader.of(baseline, target, committed=committed, changed=changed)
 
+    def judge_changes(self, baseline: str, target: str) -> str:
+        """What a commit changes of how it is judged against another one, in a sentence: perf.toml,
+        the overlay, the benchmark's own files; empty where it does not.
+        """
+        from perfvcs.check.change import JudgedBy
+        from perfvcs.check.judgedby import criteria
+
+        judged_by = self.criteria(State(baseline), State(target), committed=True).judged_by
+        return criteria(JudgedBy(differences=judged_by.differences))
+
     # -- verdicts ----------------------------------------------------------------------------------
 
     def compare(
@@ -325,9 +335,15 @@ class Repository:
             history=history,
             read=self.profiles,
             overall=True,
+            same_machine=asked.same_machine,
         )
+        judged_by = criteria.judged_by
+        remarks = [judged_by.remark, report.judged_by.remark]
         report = msgspec.structs.replace(
-            report, baseline=baseline.name, target=target.name, judged_by=criteria.judged_by
+            report,
+            baseline=baseline.name,
+            target=target.name,
+            judged_by=msgspec.structs.replace(judged_by, remark="; ".join(filter(None, remarks))),
         )
         changes = self.criteria_reader.wanted(
             report.changes, sides[0], baseline.commit, target.commit

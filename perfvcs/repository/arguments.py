@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.profile.benchmarkfilter import EVERYTHING, NO_WORDS, BenchmarkFilter, FilterWords, Way
-from perfvcs.profile.naming import Benchmark, brief, typed
-from perfvcs.repository.benchmarks import benchmarks, configured_only, filtered, is_called
+from perfvcs.profile.naming import Benchmark, Kind, brief, typed
+from perfvcs.repository.benchmarks import benchmarks, configured_only, filtered, jobs_called
 from perfvcs.repository.lookup import called
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 Find = Callable[[], "Repository"]
+BEHIND_DASHES = "-- {}"  # how most commands take a benchmark that is called like a revision
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class Arguments:
         if len(self.revisions) > count:
             allowed = ("", "one revision and ", "two revisions and ")[count]
             raise UsageError(
-                f"`{self.revisions[count]}` is too much: name at most {allowed}one benchmark"
+                f"`{self.revisions[count]}` is one revision too many: name at most {allowed}one"
+                " benchmark"
             )
         return self.revisions
 
@@ -67,28 +69,36 @@ def read(
     own: Callable[[str], bool] | None = None,
     way: Way = "usual",
     runs: bool = False,
+    revisions: bool = True,
+    otherwise: str = BEHIND_DASHES,
 ) -> Arguments:
     """What each word is, as ``_Reader`` has it; at most one is a benchmark.
 
     ``files`` may be named, too; ``own`` says whether a command knows a word, such as the id of a
     profile. ``find`` gives the repository, always the same; beside files it need not exist.
     ``wanted`` are the options -j, -u and -m, and the benchmark behind ``--``; ``way`` is that of
-    ``benchmarkfilter.chosen``. A command that ``runs`` jobs needs them in perf.toml. Raises
-    UsageError.
+    ``benchmarkfilter.chosen``. A command that ``runs`` jobs needs them in perf.toml. Without
+    ``revisions`` every word is a benchmark; ``otherwise`` is how the command takes one that is
+    called like a revision. Raises UsageError.
     """
     there = files and any(map(os.path.isfile, words))
-    reader = _Reader(find, files=there, own=own, behind=wanted.behind)
+    reader = _Reader(find, files=there, own=own, behind=wanted.behind, otherwise=otherwise)
     kinds: dict[str, list[str]] = {"file": [], "revision": [], "benchmark": []}
     for word in words:
-        kinds[reader.kind(word)].append(word)
-    paths, revisions = kinds["file"], kinds["revision"]
-    if paths and revisions:
+        kinds[reader.kind(word) if revisions else "benchmark"].append(word)
+    if kinds["revision"]:  # beside these a file that is no profile can only be a benchmark's name
+        kinds["benchmark"] += [path for path in kinds["file"] if not _has_ending(path)]
+        kinds["file"] = list(filter(_has_ending, kinds["file"]))
+    paths, named = kinds["file"], kinds["revision"]
+    if paths and named:
         raise UsageError(
-            f"{paths[0]} is a file and `{revisions[0]}` is a revision: name two files, or store"
+            f"{paths[0]} is a file and `{named[0]}` is a revision: name two files, or store"
             f" the file first (`perf import {paths[0]} --commit REVISION`)"
         )
     for name in kinds["benchmark"] if not paths else ():
-        reader.require_benchmark(name)
+        reader.require_benchmark(
+            name, "job" if way == "whole" else "benchmark", revisions=revisions
+        )
     names = [*kinds["benchmark"], *filter(None, [wanted.name])]
     if len(names) > 1:
         raise UsageError(
@@ -102,18 +112,23 @@ def read(
     found = filtered(repository, wanted, way)
     if runs:
         found = configured_only(repository, found)
-    return Arguments(tuple(revisions), benchmarks=found, wanted=wanted)
+    return Arguments(tuple(named), benchmarks=found, wanted=wanted)
 
 
 def read_profiles(
-    repository: Repository, words: Sequence[str], wanted: FilterWords = NO_WORDS, way: Way = "usual"
+    repository: Repository,
+    words: Sequence[str],
+    wanted: FilterWords = NO_WORDS,
+    way: Way = "usual",
+    *,
+    otherwise: str = BEHIND_DASHES,
 ) -> Arguments:
     """As ``read``, where single profiles may be named, too: by their paths or ids."""
 
     def is_profile(word: str) -> bool:
         return bool(called(repository.index, word))
 
-    return read(lambda: repository, words, wanted, own=is_profile, way=way)
+    return read(lambda: repository, words, wanted, own=is_profile, way=way, otherwise=otherwise)
 
 
 class _Reader:
@@ -127,9 +142,16 @@ class _Reader:
     """
 
     def __init__(
-        self, find: Find, *, files: bool, own: Callable[[str], bool] | None, behind: bool
+        self,
+        find: Find,
+        *,
+        files: bool,
+        own: Callable[[str], bool] | None,
+        behind: bool,
+        otherwise: str,
     ) -> None:
         self._find, self._files, self._own, self._behind = find, files, own, behind
+        self._otherwise = otherwise
 
     @cached_property
     def _repository(self) -> Repository | None:
@@ -155,14 +177,25 @@ class _Reader:
         if self._behind and not (readings or exists):
             return "revision"  # a mistake, which whoever resolves it reports
         if not self._behind and (readings or exists) and self._is_called(word):
-            readings["benchmark"] = f"-- {typed(word)}"
+            readings["benchmark"] = self._otherwise.format(typed(word))
         if len(readings) > 1:
             cures = ", ".join(f"{cure} for the {kind}" for kind, cure in readings.items())
             raise UsageError(f"`{word}` is a {' and a '.join(readings)} here: write {cures}")
         return next(iter(readings), "file" if exists else "benchmark")
 
+    @cached_property
+    def _jobs(self) -> set[str]:
+        return set() if self._repository is None else jobs_called(self._repository)
+
     def _is_called(self, word: str) -> bool:
-        return self._repository is not None and is_called(self._repository, word)
+        """Whether a job or a unit that was measured has this name, to a letter.
+
+        Asked of words that git takes for revisions, in which there is neither a space nor a colon:
+        a unit with its job, size or metric is none of these.
+        """
+        if self._repository is None:
+            return False
+        return word in self._jobs or self._repository.index.has_unit(word)
 
     @cached_property
     def _project(self) -> Project | None:
@@ -188,13 +221,17 @@ class _Reader:
         own = self._own is not None and self._own(word)
         return own or self._repository.product(word) is not None
 
-    def require_benchmark(self, word: str) -> None:
-        """Raises UnknownRevision where no benchmark has such a name, either."""
-        from perfvcs.profile.resolver import candidates, meant
+    def require_benchmark(self, word: str, kind: Kind, *, revisions: bool) -> None:
+        """Raises UnknownRevision where no benchmark has such a name, either; UsageError where only
+        a benchmark could be meant. What could be meant is of a ``kind``.
+        """
+        from perfvcs.profile.resolver import candidates, meant, unknown
 
         if meant(word, self._known, several=True).places:
             return
-        hint = f"nor is it a benchmark{candidates(word, self._known)}"
+        if not revisions:
+            raise unknown(word, self._known, kind)
+        hint = f"nor is it a {kind}{candidates(word, self._known, kind)}"
         try:
             self._find().project.fixed(word)
         except UsageError as error:

@@ -32,7 +32,19 @@ if TYPE_CHECKING:
 
 def benchmarks(repository: Repository) -> list[Benchmark]:
     """All that can be named: units and metrics that were measured, and the jobs of perf.toml."""
-    return catalogue([*_measured(repository), *map(configured, _cells(repository))])
+    return catalogue([*measured(repository), *map(configured, _cells(repository))])
+
+
+def configured_labels(repository: Repository) -> set[str]:
+    """The labels of the jobs of perf.toml; none where it cannot be read."""
+    return {cell.label for cell in _cells(repository)}
+
+
+def series_of(repository: Repository, cells: Iterable[Cell]) -> set[str]:
+    """The stored series that executions of some cells prolong, by the keys of their jobs."""
+    asked = {(cell.label, cell.collector_name) for cell in cells}
+    jobs = repository.index.series()
+    return {job.key for job in jobs if (job.label, job.collector) in asked}
 
 
 def configured(cell: Cell) -> Benchmark:
@@ -72,14 +84,9 @@ def configured_only(repository: Repository, benchmarks: BenchmarkFilter) -> Benc
     return replace(benchmarks, cells=there)
 
 
-def is_called(repository: Repository, word: str) -> bool:
-    """Whether a job or a unit that was measured has this name, to a letter.
-
-    Asked of words that git takes for revisions, in which there is neither a space nor a colon: a
-    unit with its job, size or metric is none of these.
-    """
-    jobs = repository.index.series()
-    return any(word in (job.name, job.label) for job in jobs) or repository.index.has_unit(word)
+def jobs_called(repository: Repository) -> set[str]:
+    """The names and labels of all jobs that were measured."""
+    return {name for job in repository.index.series() for name in (job.name, job.label)}
 
 
 def has_line(benchmarks: BenchmarkFilter, line: Line) -> bool:
@@ -108,16 +115,18 @@ def _job_of(line: Line) -> tuple[str, str, str]:
     return line.job.name, line.job.label, line.job.collector
 
 
-def _measured(repository: Repository) -> Iterator[Benchmark]:
-    """Jobs and units with their metrics; of uncommitted changes those that are measured at HEAD."""
+def measured(repository: Repository) -> Iterator[Benchmark]:
+    """The jobs, units and metrics that were measured, some of them twice; of uncommitted changes
+    those that are measured at HEAD.
+    """
     index = repository.index
     yield from of_lines(index.lines().values())
     yield from (Benchmark(job.name, job.label, job.collector) for job in index.series())
     head = repository.project.head
     if head in index.changed():
-        for measured in index.measured([head]):
-            job = measured.header.job
-            for row in measured.summaries:
+        for at_head in index.measured([head]):
+            job = at_head.header.job
+            for row in at_head.summaries:
                 yield Benchmark(job.name, job.label, job.collector, row.uid, row.size, row.metric)
 
 

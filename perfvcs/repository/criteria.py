@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from perfvcs.check.change import Difference, JudgedBy
-from perfvcs.check.register import LARGEST_REGISTER, REGISTER_FILE, parse
+from perfvcs.check.register import LARGEST_REGISTER, REGISTER_FILE, lowered, parse
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import Ancestry
 from perfvcs.git.blobs import (
@@ -24,7 +26,7 @@ from perfvcs.git.blobs import (
 from perfvcs.git.command import GitError
 from perfvcs.git.links import Links, committed_links
 from perfvcs.profile.naming import labelled
-from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE, Rules
+from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE, LoweredLimit, Rules
 from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from perfvcs.repository.state import State
 
 Whose = Literal["", "baseline", "target", "working tree"]
+JUDGES = (RULES_FILE, REGISTER_FILE)
+SHADOWS = "a module before the benchmark's"  # in the order in which Python looks for them
 UNKNOWN = Difference(what="what differs is not known, since git does not have all files here")
 REASON, ACCEPTED = 160, 80  # characters of why a file cannot be used, and of what is accepted
 
@@ -75,6 +79,18 @@ class CriteriaReader:
         """Ask git at once for the perf.toml of many commits."""
         self._files.ask(commits, RULES_FILE)
 
+    def moves(self, commits: Sequence[str]) -> list[str]:
+        """Those of some commits, oldest first, whose perf.toml or perf-accepted.toml is not that of
+        the one before.
+        """
+        self._files.ask(commits, *JUDGES)
+        files = [[self._files.of(commit, name) for name in JUDGES] for commit in commits]
+        return [
+            commit
+            for commit, (before, after) in zip(commits[1:], pairwise(files), strict=True)
+            if after != before
+        ]
+
     def of(
         self,
         baseline: State,
@@ -89,6 +105,7 @@ class CriteriaReader:
         BadConfig where its rules cannot be used.
         """
         from perfvcs.jobs.benchmark_files import of_files
+        from perfvcs.jobs.shadows import shadows
 
         old, new = baseline.commit, target.commit
         self._files.ask([old, new], RULES_FILE, REGISTER_FILE)
@@ -98,6 +115,8 @@ class CriteriaReader:
         try:
             files = changed_files(self._project, old, new) if old != new else []
             links = committed_links(self._project, old, files)
+            before = self._tables(old)
+            before_benchmarks = shadows(self._project, old, files, before.table or {})
         except GitError:  # a part of a clone that is not here
             return Criteria(rules, replace(judged_by, differences=[UNKNOWN]))
         if changed is not None:
@@ -105,12 +124,14 @@ class CriteriaReader:
             more = (path for path in changed() if path not in committed_paths)
             files += [ChangedFile(path, "M", self._mode(path)) for path in more]
             links += self._present_links(files)
-        before, after = self._tables(old), self._tables(None if changed else new)
+        after = self._tables(None if changed else new)
         accepts, acceptance_differences = self._acceptances(old, new, live=changed is not None)
         settings = _settings(before, after, files, ignored=judged_by.rules == "baseline")
         benchmark_differences = of_files(
             before.table or {}, after.table or {}, files, Links(links, str(self._project.root))
         )
+        if before_benchmarks:
+            benchmark_differences.append(Difference(what=SHADOWS, files=before_benchmarks))
         return Criteria(
             rules,
             replace(
@@ -121,7 +142,24 @@ class CriteriaReader:
         )
 
     def rules(self, baseline: str, target: str, *, committed: bool = False) -> Criteria:
-        """The rules alone, for one commit against another."""
+        """The rules alone, for one commit against another, with the limits that were lowered
+        where these rules are.
+        """
+        criteria = self._tables_that_judge(baseline, target, committed=committed)
+        if not any(rule.ratchet for rule in criteria.rules.rules):
+            return criteria
+        commits = {"baseline": baseline, "target": target}
+        where = criteria.judged_by.rules
+        try:
+            text = self._text(commits.get(where), REGISTER_FILE, LARGEST_REGISTER)
+            limits = tuple(lowered(text or ""))
+        except (Unreadable, UsageError) as error:
+            unused = f"the lowered limits in {REGISTER_FILE} of the {where} are not used: {error}"
+            remark = "; ".join(filter(None, [criteria.judged_by.remark, unused]))
+            return criteria._replace(judged_by=replace(criteria.judged_by, remark=remark))
+        return criteria._replace(rules=replace(criteria.rules, lowered=limits))
+
+    def _tables_that_judge(self, baseline: str, target: str, *, committed: bool) -> Criteria:
         of_baseline = self._rules_of(baseline)
         if not committed and self.edited is not None:
             remark = f"the [[check]] tables that judge are not committed in {RULES_FILE}"
@@ -168,8 +206,10 @@ class CriteriaReader:
         from perfvcs.jobs.benchmark_files import of_files
 
         table = self._tables(commit).table or {}
-        if any(file.path in (RULES_FILE, REGISTER_FILE) for file in files):
+        if any(file.path in JUDGES for file in files):
             return True
+        if not table:  # no command whose files could be links
+            return bool(of_files(table, table, files))
         try:
             links = Links(committed_links(self._project, commit, files), str(self._project.root))
         except GitError:  # a part of a clone that is not here
@@ -241,16 +281,35 @@ class CriteriaReader:
                 )
             ]
         before: dict[str, Acceptance] = {}
+        limits, limits_before = lowered(text or ""), list[LoweredLimit]()
         with suppress(Unreadable, UsageError):  # it was mended
             text = self._text(old, REGISTER_FILE, LARGEST_REGISTER)
             before = {acceptance.id: acceptance for acceptance in parse(text or "")}
+            limits_before = lowered(text or "")
         came = [acceptance for name, acceptance in after.items() if before.get(name) != acceptance]
         way = Ancestry(self._project, old, new)
-        accepted = [_accepted(acceptance) for acceptance in came if way.gained(acceptance.target)]
-        withdrawn, others = len(before.keys() - after.keys()), len(came) - len(accepted)
-        parts = [f"{counted(withdrawn, 'acceptance')} withdrawn"] if withdrawn else []
-        parts += [f"{counted(others, 'acceptance')} of other changes"] if others else []
-        return accepted, [Difference(what=REGISTER_FILE, parts=parts)] if parts else []
+        own = [acceptance for acceptance in came if way.gained(acceptance.target)]
+        withdrawn = Counter(map(_subject, (before[name] for name in before.keys() - after.keys())))
+        # a squash leaves acceptances behind, which are renewed in place or by a later commit
+        others = Counter(_subject(acceptance) for acceptance in came if acceptance not in own)
+        renewed = withdrawn & others
+        later = Counter(_subject(row) for row in self._live_acceptances() if way.gained(row.target))
+        counts = (
+            (withdrawn - renewed, "withdrawn"),
+            (renewed, "renewed"),
+            (others - renewed - later, "of other changes"),
+        )
+        parts = [f"{counted(rows.total(), 'acceptance')} {what}" for rows, what in counts if rows]
+        if moved := sum(limit not in limits for limit in limits_before):
+            parts.append(f"{counted(moved, 'lowered limit')} changed or removed")
+        differences = [Difference(what=REGISTER_FILE, parts=parts)] if parts else []
+        return [_accepted(acceptance) for acceptance in own], differences
+
+    def _live_acceptances(self) -> list[Acceptance]:
+        """What the working tree's perf-accepted.toml accepts; nothing where it cannot be used."""
+        with suppress(Unreadable, UsageError):
+            return parse(self._text(None, REGISTER_FILE, LARGEST_REGISTER) or "")
+        return []
 
     def _text(self, commit: str | None, name: str, most: int) -> str | None:
         """The text of a file in a commit, or in the working tree; None without one.
@@ -307,6 +366,12 @@ def _settings(
         parts += of_settings(before.table, after.table, ignored=ignored)
     listed = parts[:MOST_NAMED]
     return [Difference(what=RULES_FILE, parts=listed, more=len(parts) - len(listed))] * bool(parts)
+
+
+def _subject(acceptance: Acceptance) -> tuple[str, str, float | None, str, str]:
+    """What an acceptance and its renewal have in common."""
+    about = acceptance.benchmark, acceptance.uid, acceptance.size, acceptance.metric
+    return *about, acceptance.reason
 
 
 def _accepted(acceptance: Acceptance) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import re
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +21,11 @@ if TYPE_CHECKING:
     from perfvcs.git.project import Project
 
 
+TEMPORARY = ("TMPDIR", "TMP", "TEMP")
+USUAL = "/tmp"  # where programs look without TMPDIR
+# the folder of an execution; names have one length, so that every environment has the same number
+# of bytes
+EXECUTION_FOLDER = r"perfvcs-\d{10}-\w{8}"
 MOST_COMMITS = 30  # whose builds are remembered, as many as are kept
 MOST_PATHS = 1000  # of one build, and of all that jobs left
 LARGEST = 1 << 24  # bytes of the file
@@ -117,6 +125,7 @@ def sweep(project: Project, home: Path) -> None:
     for name in entries(home / "workloads"):
         if name.startswith("making-"):
             remove(home / "workloads" / name)
+    drop_abandoned(usual(os.environ))
 
 
 def drop_old(home: Path) -> None:
@@ -130,3 +139,24 @@ def drop_old(home: Path) -> None:
     for path in left:
         if path.lstat().st_mtime < time.time() - KEPT_ASIDE:
             path.unlink(missing_ok=True)
+
+
+def usual(env: Mapping[str, str]) -> Path:
+    """The folder for temporary files."""
+    return Path(env.get(TEMPORARY[0]) or USUAL)
+
+
+def drop_abandoned(place: Path) -> None:
+    """Remove the folders below ``place`` that nobody holds: those of killed processes, in whatever
+    container they ran.
+    """
+    for path in list(place.glob("perfvcs-*-*")):
+        with suppress(OSError):
+            if not re.fullmatch(EXECUTION_FOLDER, path.name) or path.lstat().st_uid != os.getuid():
+                continue
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                remove(path)
+            finally:
+                os.close(descriptor)

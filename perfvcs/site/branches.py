@@ -20,6 +20,7 @@ from perfvcs.history.verdict import CommitPair, Verdict, Verdicts
 from perfvcs.profile.naming import labelled
 from perfvcs.repository.state import State
 from perfvcs.site import model, template
+from perfvcs.site.commitverdicts import acceptable
 from perfvcs.site.contents import Contents
 from perfvcs.site.figures import cell
 from perfvcs.site.folder import digest, packed
@@ -142,7 +143,9 @@ class Branches:
         return _Branch(ref, commits, measured, None, ())
 
     def _page(self, unmerged: _Branch) -> BranchPage:
-        rows, words = [], []
+        rows: list[model.MovedData] = []
+        others: list[model.MovedData] = []
+        words = []
         changes: list[Change] = []
         for environment in unmerged.environments:
             pair = CommitPair(unmerged.base or "", unmerged.measured[0], environment)
@@ -150,16 +153,10 @@ class Branches:
                 word = said(verdict).word
                 words.append(word)
                 changes.append(verdict.change(environment))
-                if WORDS[verdict.word].moved:
-                    rows.append(self._row(unmerged, environment, verdict, word))
-        rows.sort(
-            key=lambda row: (
-                -abs(row.cell.effect or 0.0),
-                row.benchmark,
-                row.metric,
-                row.environment,
-            )
-        )
+                listed = rows if WORDS[verdict.word].moved else others
+                listed.append(self._row(unmerged, environment, verdict, word))
+        rows.sort(key=_largest)
+        others.sort(key=_largest)
         counts = [
             (word, words.count(word))
             for word in ORDER
@@ -193,7 +190,8 @@ class Branches:
             listed=[self._commit(commit) for commit in unmerged.measured[:MOST_LISTED_COMMITS]],
             more=max(0, len(unmerged.measured) - MOST_LISTED_COMMITS),
             moved=rows[:MOST_ROWS],
-            left_out=max(0, len(rows) - MOST_ROWS),
+            others=others[: max(0, MOST_ROWS - len(rows))],
+            left_out=max(0, len(rows) + len(others) - MOST_ROWS),
         )
 
     def _row(
@@ -220,6 +218,7 @@ class Branches:
             since=self._commit(branch.base or ""),
             levels=levels,
             cell=cell(verdict, word, after, (branch.base or "")[: template.ID_DIGITS_SHOWN]),
+            accept=acceptable(verdict, branch.base or "", branch.measured[0]),
         )
 
     @cached_property
@@ -242,6 +241,11 @@ class Branches:
         if commit not in self._details:
             return model.CommitData(commit, commit[: template.ID_DIGITS_SHOWN], "", "", "")
         return template.commit(self._details[commit], commit[: template.ID_DIGITS_SHOWN], None)
+
+
+def _largest(row: model.MovedData) -> tuple[object, ...]:
+    """Sorts by effect, the largest first."""
+    return -abs(row.cell.effect or 0.0), row.benchmark, row.metric, row.environment
 
 
 def key(page: BranchPage | BranchList) -> str:

@@ -4,7 +4,6 @@ before.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,21 +14,21 @@ from perfvcs.check.change import JudgedBy
 from perfvcs.check.judgedby import accepting, criteria
 from perfvcs.check.vocabulary import WORDS
 from perfvcs.site import commitverdicts, model
-from perfvcs.site.contents import Contents
+from perfvcs.site.commitcolumns import laid
+from perfvcs.site.contents import Contents, joined
 from perfvcs.site.figures import level, metric
 from perfvcs.site.folder import digest, packed
-from perfvcs.site.pages import ChangesData, Revision
+from perfvcs.site.notable import candidates
+from perfvcs.site.pages import ChangesData, CommitList, ListedCommit, Revision
 from perfvcs.site.seriespage import fields
 from perfvcs.text.quantity import at_sizes, step
 
 MOST_CHANGES = 1200  # changes: with more the page would not stay below 3 MB
 MOST_FILES = 200
+LISTED_COMMITS = 300  # of the page that lists them
 MOST_SERIES = 400  # series in a table
 LISTED_STEPS = 500  # changes that are laid to one commit
 MAY = 100  # changes that may have come with a commit and more likely came with another
-# commits that such a change may be: one that may be any of more says nothing of each, and moves
-# with every new commit
-MOST_COMMITS = 20
 
 
 def changes_key(contents: Contents) -> str:
@@ -65,6 +64,19 @@ def changes_page(contents: Contents) -> ChangesData:
     )
 
 
+def commit_list(contents: Contents) -> CommitList:
+    """The page of the newest measured commits."""
+    counts = laid(contents)
+    newest = contents.record.measured[: -LISTED_COMMITS - 1 : -1]
+    listed = [
+        ListedCommit(
+            contents.commit(place), counts[place]["degradation"], counts[place]["improvement"]
+        )
+        for place in newest
+    ]
+    return CommitList(listed, len(contents.record.measured) - len(listed))
+
+
 @dataclass(frozen=True)
 class Commits:
     """All pages of commits; what they say of many series is collected once."""
@@ -83,14 +95,23 @@ class Commits:
     @cached_property
     def _every(self) -> list[int]:
         """The number of series measured at each place of the record."""
+        return self._counted(0)
+
+    @cached_property
+    def _older(self) -> list[int]:
+        """The number of series at each place that were measured before, and not compared."""
+        return [
+            count - len(self._judged.get(place, [])) for place, count in enumerate(self._counted(1))
+        ]
+
+    def _counted(self, start: int) -> list[int]:
+        """The number of series at each place, of each series from this element on."""
         import numpy as np
 
         record = self.contents.record
-        every: list[int] = np.bincount(
-            np.concatenate([series.places for series in record.series]),
-            minlength=len(record.commits),
-        ).tolist()
-        return every
+        places = np.concatenate([series.places[start:] for series in record.series])
+        counts: list[int] = np.bincount(places, minlength=len(record.commits)).tolist()
+        return counts
 
     def _comparisons(self, number: int) -> dict[tuple[int, int], commitverdicts.Judged]:
         """The comparisons at a measured commit, by series and turn, the most important first; a
@@ -124,20 +145,15 @@ class Commits:
     @cached_property
     def _steps(self) -> tuple[dict[int, list[tuple[int, int]]], dict[int, list[tuple[int, int]]]]:
         """By measured place, the changes that are laid to it, and those that may be its as well."""
-        contents, measured = self.contents, self.contents.record.measured
+        contents = self.contents
         attributed: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        may: dict[int, list[tuple[int, int]]] = {place: [] for place in measured}
+        may: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for pair in contents.found:
             finding = contents.finding(*pair)
             attributed[finding.turn].append(pair)
-            if finding.commits <= MOST_COMMITS:
-                first, last = (
-                    bisect_left(measured, contents.places[finding.first]),
-                    bisect_right(measured, contents.places[finding.last]),
-                )
-                for place in measured[first:last]:
-                    if place != finding.turn:
-                        may[place].append(pair)
+            for place in candidates(contents, finding):
+                if place != finding.turn:
+                    may[place].append(pair)
         return attributed, may
 
     def key(self, number: int) -> str:
@@ -149,16 +165,17 @@ class Commits:
         judged = []
         for which, at in self._judged.get(number, []):
             series = contents.record.series[which]
-            before = contents.record.commits[series.places[at - 1]]
+            before = int(series.places[at - 1])
             head = [
                 contents.urls[which],
                 contents.environment(series).name,
-                before,
+                contents.record.commits[before],
+                before in contents.of_note,
                 float(series.levels[at]),
             ]
             judged.append([*head, series.verdicts[at]])
         near = [
-            contents.record.commits[other]
+            (contents.record.commits[other], other in contents.of_note)
             for other in (self._near(turn - 1), self._near(turn + 1))
             if other is not None
         ]
@@ -171,6 +188,7 @@ class Commits:
                 possible,
                 judged,
                 self._every[number],
+                self._older[number],
                 contents.blamed.get(contents.record.commits[number], []),
             )
         )
@@ -201,6 +219,9 @@ class Commits:
         moved = [
             pair for pair, comparison in comparisons.items() if WORDS[comparison.verdict.word].moved
         ]
+        listed = attributed[number][:LISTED_STEPS]
+        steps = joined(contents.with_suspects(*pair) for pair in listed)
+        older = self._older[number]
         left_out = max(0, len(attributed[number]) - LISTED_STEPS) + max(0, len(moved) - MOST_SERIES)
         around = [
             None if other is None else contents.commit(other)
@@ -211,14 +232,15 @@ class Commits:
             parents=list(contents.record.details[contents.record.commits[number]].parents),
             files=diff.files,
             more=diff.more,
-            steps=[contents.with_suspects(*pair) for pair in attributed[number][:LISTED_STEPS]],
+            steps=steps,
+            lasting=commitverdicts.lasting(steps),
             may=[contents.possible(*pair) for pair in may[number][:MAY]],
             moved=[self._row(*pair) for pair in moved[:MOST_SERIES]],
             left_out=left_out,
             sentence=self._sentence(number, judged),
             jobs=commitverdicts.jobs(judged),
             rest=commitverdicts.rest(
-                judged, self._every[number] - len(self._judged.get(number, []))
+                judged, older, self._every[number] - older - len(self._judged.get(number, []))
             ),
             next=self._next(number, comparisons),
             before=around[0],
@@ -231,7 +253,7 @@ class Commits:
         commits, before = self.contents.record.commits, self._near(self._turns[number] - 1)
         by = JudgedBy() if before is None else self.contents.judge(commits[before], commits[number])
         acceptance, judge = accepting(by), criteria(by)
-        sentences = [commitverdicts.sentence(judged)]
+        sentences = [commitverdicts.sentence(judged, self._older[number])]
         if acceptance:
             sentences.insert(0, f"{acceptance}:")
         if judge:
@@ -239,16 +261,20 @@ class Commits:
         return " ".join(sentences)
 
     def _next(self, number: int, moved: Mapping[tuple[int, int], commitverdicts.Judged]) -> str:
-        """The next command for the most important change; empty if nothing changed."""
-        contents = self.contents
+        """The next command: for the most important change, or that compares what was not; empty if
+        nothing changed.
+        """
+        contents, before = self.contents, self._near(self._turns[number] - 1)
+        if self._older[number] and not moved and before is not None:
+            return f"compare them: `perf check {contents.short(before)} {contents.short(number)}`"
         for (which, turn), comparison in moved.items():
             if WORDS[comparison.word].sure:
                 before = int(contents.record.series[which].places[turn - 1])
                 pair = f"{contents.short(before)} {contents.short(number)}"
                 between = number - before - 1
                 if between:
-                    return f"perf bisect {pair} finds which of {between + 1:,} commits it was"
-                return f"perf blame {pair} looks for the function; perf show {pair} draws both"
+                    return f"find which of {between + 1:,} commits it was: `perf bisect {pair}`"
+                return f"find the function: `perf blame {pair}`"
         return ""
 
     def _row(self, number: int, turn: int) -> model.MovedData:
@@ -269,4 +295,9 @@ class Commits:
             since=contents.commit(int(series.places[turn - 1])),
             levels=step(*levels, series.line.unit).replace("->", "→") + at,
             cell=contents.cell(number, turn),
+            accept=commitverdicts.acceptable(
+                verdict,
+                contents.record.commits[series.places[turn - 1]],
+                contents.record.commits[series.places[turn]],
+            ),
         )

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check import Report, answer
+from perfvcs.check.acceptance import identity
 from perfvcs.check.bounds import percent_of
 from perfvcs.check.movement import entries
 from perfvcs.check.vocabulary import SURE, WORDS, said
+from perfvcs.history.record import COMPARED
 from perfvcs.profile.naming import is_whole
-from perfvcs.site.model import JobTotal
+from perfvcs.site.model import JobTotal, StepData
+from perfvcs.site.template import ID_DIGITS_SHOWN
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, step
 from perfvcs.text.words import counted, metric_name, metric_rank
@@ -64,9 +68,16 @@ class Judged(NamedTuple):
         )
 
 
-def sentence(judged: Sequence[Judged]) -> str:
-    """What `perf check` says first of such a report, as a sentence."""
+def sentence(judged: Sequence[Judged], older: int = 0) -> str:
+    """What `perf check` says first of such a report, as a sentence; ``older`` series were measured
+    on the commit before, too, and were not compared.
+    """
     if not judged:
+        if older:
+            return (
+                f"Older than the newest {COMPARED:,} comparisons: not compared with the commit"
+                " before."
+            )
         return "Nothing before this commit to compare with."
     changes = [comparison.verdict.change(comparison.environment) for comparison in judged]
     report = Report(baseline="", target="", method="auto", changes=changes)
@@ -119,7 +130,29 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
     return [total for _, total in sorted(ranked, key=lambda pair: pair[0])][:JOBS]
 
 
-def rest(judged: Sequence[Judged], alone: int) -> str:
+def acceptable(verdict: Verdict, baseline: str, target: str) -> str:
+    """The id by which `perf accept` knows a degradation between two commits; empty for others."""
+    if not said(verdict).fails:
+        return ""
+    old, new = (commit[:ID_DIGITS_SHOWN] for commit in (baseline, target))
+    report = Report(baseline=old, target=new, method="auto", changes=[])
+    return identity(report, verdict.change())
+
+
+def lasting(steps: Sequence[StepData]) -> str:
+    """How many changes for good are laid to a commit, and the largest of them; empty without."""
+    if not steps:
+        return ""
+    words = Counter(step.direction for step in steps)
+    kinds = [counted(words[word], f"lasting {word}") for word in SURE if words[word]]
+    first = max(steps, key=lambda step: (step.state == "open", abs(log1p(step.effect))))
+    named = f"{first.benchmark}, {first.metric} {first.change}"
+    verb = "is" if len(steps) == 1 else "are"
+    which = ":" if len(steps) == 1 else "; the largest:"
+    return f"{' and '.join(kinds)} {verb} laid to this commit{which} {named}."
+
+
+def rest(judged: Sequence[Judged], older: int, alone: int) -> str:
     """One line for everything else, with the bound that it rules out."""
     same = [comparison.verdict for comparison in judged if comparison.word == "same"]
     bounds = [
@@ -128,7 +161,7 @@ def rest(judged: Sequence[Judged], alone: int) -> str:
         if verdict.low is not None and verdict.high is not None
     ]
     rows = [WORDS[comparison.word] for comparison in judged]
-    open_comparisons = sum(not row.settled and not row.moved for row in rows)
+    undecided = sum(not row.settled and not row.moved for row in rows)
     parts = []
     if same:
         bound = (
@@ -137,8 +170,13 @@ def rest(judged: Sequence[Judged], alone: int) -> str:
             else ""
         )
         parts.append(f"{counted(len(same), 'series is', 'series are')} the same{bound}")
-    if open_comparisons:
-        parts.append(f"{counted(open_comparisons, 'is', 'are')} open")
+    if undecided:
+        parts.append(f"{counted(undecided, 'is', 'are')} undecided")
+    if older and judged:
+        parts.append(
+            f"{counted(older, 'is', 'are')} older than the newest {COMPARED:,} comparisons and not"
+            " compared"
+        )
     if alone:
         parts.append(f"{counted(alone, 'has', 'have')} nothing before to compare with")
     return f"{'; '.join(parts)}." if parts else ""

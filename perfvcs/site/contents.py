@@ -8,20 +8,25 @@ from collections import defaultdict
 from functools import cached_property
 from itertools import groupby
 from math import expm1, log1p
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.check.change import JudgedBy
+from perfvcs.git.ancestry import releases
 from perfvcs.git.blobs import ChangedFile
+from perfvcs.history.judging import Allowance
+from perfvcs.history.triage import Past, Standing, retired, triaged
 from perfvcs.profile.naming import labelled
 from perfvcs.reports.bisect import reasons
 from perfvcs.repository.state import State
 from perfvcs.site import model, template
+from perfvcs.site.commitcolumns import CommitColumns, columns
 from perfvcs.site.figures import REASON_CHARACTERS, cell_of, figures, level, metric
 from perfvcs.site.forge import Diffs
 from perfvcs.site.model import SeriesDrawing, drawings
-from perfvcs.site.opendegradations import ChangeStatus, Suspicions, retired, statuses
+from perfvcs.site.notable import of_note
+from perfvcs.site.opendegradations import Suspicions
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH, change, percent, quantity
 from perfvcs.text.quantity import step as levels_text
@@ -36,22 +41,10 @@ if TYPE_CHECKING:
     from perfvcs.git.project import Commit
     from perfvcs.history.finding import Finding
     from perfvcs.history.record import HistoryRecord, SeriesRecord
+    from perfvcs.history.triage import ChangeState
     from perfvcs.repository import Repository
 
 GROUPED = 8  # files of a commit among others
-TITLE = 90  # characters of a commit's title
-
-
-class CommitColumns(NamedTuple):
-    """Short id, day, title and number of the author (among ``authors``) of each commit; empty for
-    commits without profiles.
-    """
-
-    ids: NDArray[np.object_]
-    days: NDArray[np.object_]
-    titles: NDArray[np.object_]
-    author: NDArray[np.int64]
-    authors: list[str]
 
 
 def _blamed(repository: Repository) -> dict[str, list[str]]:
@@ -73,8 +66,11 @@ class Contents:
 
     def __init__(self, repository: Repository, record: HistoryRecord) -> None:
         self.record = record
-        self.retired = retired(record)
-        self.statuses: list[list[ChangeStatus]] = statuses(repository, record, self.retired)
+        self._past = Past(record.commits, record.measured, record.details)
+        self.retired = retired(record.series, self._past)
+        self.statuses: list[list[Standing]] = triaged(
+            record.series, self._past, Allowance(repository, record.commits)
+        )
         self.diffs = Diffs(repository.project)
         self.shallow = repository.project.shallow
         measured = [record.commits[place] for place in record.measured]
@@ -89,21 +85,43 @@ class Contents:
         self._steps: dict[tuple[int, int], model.StepData] = {}
         self._possible: dict[tuple[int, int], model.Possible] = {}
         self._suspicions = Suspicions(repository, record.commits)
-        self._criteria = repository.criteria_reader
+        self.criteria = repository.criteria_reader
+        self._project = repository.project
+
+    def fetch(self, commits: Iterable[str]) -> None:
+        """Ask git at once what many commits change, and what they are judged by."""
+        asked = list(commits)
+        self.diffs.fetch(asked)
+        self.criteria.ask(asked)
 
     def judge(self, before: str, commit: str) -> JudgedBy:
         """What a commit is judged by against an earlier one; empty where none of its own files
         changes that.
         """
         changed = [ChangedFile(file.path, file.status, "") for file in self.diffs.of(commit).files]
-        if not self._criteria.touches(commit, changed):
+        if not self.criteria.touches(commit, changed):
             return JudgedBy()
-        return self._criteria.of(State(before), State(commit)).judged_by
+        return self.criteria.of(State(before), State(commit)).judged_by
 
     @cached_property
     def places(self) -> dict[str, int]:
         """The place of each commit in the record."""
         return {commit: place for place, commit in enumerate(self.record.commits)}
+
+    @cached_property
+    def of_note(self) -> set[int]:
+        """The places of commits that have a page of their own."""
+        return of_note(self)
+
+    @cached_property
+    def tags(self) -> list[tuple[int, str]]:
+        """The place and the name of each release in the record, oldest first."""
+        if not self.record.commits:
+            return []
+        tagged = releases(self._project, self.record.commits[-1]).items()
+        return sorted(
+            (self.places[commit], name) for name, commit in tagged if commit in self.places
+        )
 
     @cached_property
     def ids(self) -> NDArray[np.bytes_]:
@@ -115,18 +133,7 @@ class Contents:
     @cached_property
     def columns(self) -> CommitColumns:
         """The commits of the record by columns, for pages that have thousands."""
-        import numpy as np
-
-        measured = [self.commit(place) for place in self.record.measured]
-        authors = list(dict.fromkeys(commit.author for commit in measured))
-        number = {name: turn for turn, name in enumerate(authors)}
-        ids, days, titles = (np.full(len(self.record.commits), "", dtype=object) for _ in range(3))
-        author = np.zeros(len(self.record.commits), dtype=np.int64)
-        ids[self.record.measured] = [commit.short for commit in measured]
-        days[self.record.measured] = [commit.when[:10] for commit in measured]
-        titles[self.record.measured] = [shorten(commit.title, TITLE) for commit in measured]
-        author[self.record.measured] = [number[commit.author] for commit in measured]
-        return CommitColumns(ids, days, titles, author, authors)
+        return columns(self)
 
     @cached_property
     def drawings(self) -> list[SeriesDrawing]:
@@ -156,8 +163,11 @@ class Contents:
 
     @cached_property
     def found(self) -> list[tuple[int, int]]:
-        """All changes in the order of ``ordered``."""
-        return self.ordered(range(len(self.record.series)))
+        """All changes in the order of ``ordered``, but for those that are listed at another commit,
+        as another metric of the benchmark knows it.
+        """
+        ordered = self.ordered(range(len(self.record.series)))
+        return [pair for pair in ordered if not self.standing(*pair).is_elsewhere]
 
     def ordered(self, all_series: Iterable[int]) -> list[tuple[int, int]]:
         """The changes of some series, those of the newest commits first, of one commit the largest
@@ -177,7 +187,11 @@ class Contents:
         """A change as it was found."""
         return self.record.series[series].findings[turn]
 
-    def having(self, *states: model.ChangeState) -> list[tuple[int, int]]:
+    def standing(self, series: int, turn: int) -> Standing:
+        """What became of a change."""
+        return self.statuses[series][turn]
+
+    def having(self, *states: ChangeState) -> list[tuple[int, int]]:
         """The changes with one of these states."""
         return [pair for pair in self.found if self.statuses[pair[0]][pair[1]].state in states]
 
@@ -199,8 +213,12 @@ class Contents:
         return template.commit(
             details,
             short or details.id[: template.ID_DIGITS_SHOWN],
-            f"commits/{short}.html" if short else None,
+            self._commit_url(details.id, short) if short else None,
         )
+
+    def _commit_url(self, commit: str, short: str) -> str:
+        own = self.places[commit] in self.of_note
+        return f"commits/{short}.html" if own else f"commits.html#{short}"
 
     @cached_property
     def ambiguous(self) -> set[template.SiblingKey]:
@@ -223,6 +241,10 @@ class Contents:
     def environment(self, series: SeriesRecord) -> model.EnvironmentData:
         """The environment of a series."""
         return self.environments[series.line.environment.fingerprint]
+
+    def ended(self, number: int) -> str:
+        """The day on which a series was measured last, if nothing more will come; else empty."""
+        return self._past.last_day(int(self.record.series[number].places[-1]))
 
     def value(self, series: SeriesRecord, turn: int) -> str:
         """The level at one of a series' places, with its unit."""
@@ -293,7 +315,6 @@ class Contents:
                 word=finding.word,
                 direction=finding.direction,
                 state=self.statuses[number][turn].state,
-                rises=finding.effect > 0,
                 benchmark=self.benchmark(series),
                 metric=metric(series),
                 environment=self.environment(series).name,
@@ -317,9 +338,10 @@ class Contents:
         for step, finding in enumerate(series.findings):
             if finding.turn == place:
                 change = self.step(number, step)
-                lasting = f"lasting {change.word}" if change.word != "drift" else "drift"
                 return msgspec.structs.replace(
-                    verdict, detail=f"{verdict.detail}; {lasting}: {change.levels}, {change.change}"
+                    verdict,
+                    detail=f"{verdict.detail}; lasting {change.word}: {change.levels},"
+                    f" {change.change}",
                 )
         return verdict
 
@@ -329,7 +351,7 @@ class Contents:
         self.diffs.fetch(self.record.commits[self.finding(*pair).turn] for pair in pairs)
         for place, same in groupby(pairs, key=lambda pair: self.finding(*pair).turn):
             diff = self.diffs.of(self.record.commits[place]).first(GROUPED)
-            steps = _joined(self.with_suspects(*pair) for pair in same)
+            steps = joined(self.with_suspects(*pair) for pair in same)
             groups.append(
                 model.GroupData(self.commit(place), diff.files, diff.more, steps, _overall(steps))
             )
@@ -345,7 +367,7 @@ class Contents:
         )
 
 
-def _joined(steps: Iterable[model.StepData]) -> list[model.StepData]:
+def joined(steps: Iterable[model.StepData]) -> list[model.StepData]:
     """Changes of one commit, each benchmark's once: the first, with what it is in other
     environments.
     """

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from html import escape
 from urllib.parse import urlsplit
 
-from perfvcs.check.vocabulary import FINDINGS, WORDS
+from perfvcs.check.vocabulary import SURE, WORDS
 from perfvcs.errors import UsageError
 from perfvcs.site.contents import Contents
 from perfvcs.site.model import GroupData, StepData
@@ -93,7 +93,7 @@ def feed(contents: Contents, title: str, base_url: str) -> bytes:
 def _entry(group: GroupData, home: str, root: str) -> str:
     commit = group.commit
     words = Counter(step.word for step in group.steps)
-    listed = [word for word in FINDINGS if words[word]]
+    listed = [word for word in SURE if words[word]]
     counted = tallied((word, words[word]) for word in listed)
     address = f"{root}{commit.url or 'changes.html'}"
     name = f"{home}{commit.url}" if root else f"urn:uuid:{uuid.uuid5(SPACE, home + commit.id)}"

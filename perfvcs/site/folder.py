@@ -22,12 +22,12 @@ import msgspec
 
 from perfvcs.errors import CURES, PerfError, UsageError
 from perfvcs.git.changes import SITE_MANIFEST
-from perfvcs.site.model import SITE_FORMAT
 from perfvcs.system.children import shared
 from perfvcs.system.foreign import UNDECODABLE
 from perfvcs.text.characters import shorten
 
-PAGES_VERSION = 3  # of what is made from the same data; raise it whenever pages change
+MANIFEST_FORMAT = "perfvcs-site/1"
+PAGES_VERSION = 4  # of what is made from the same data; raise it whenever pages change
 DIGEST = 32  # characters
 SUFFIX = ".perfvcs-part"  # of files that are being written
 SITE_FOLDERS = ("assets", "branches", "commits", "profiles", "series")
@@ -249,7 +249,7 @@ def opened(path: Path) -> Iterator[Folder]:
         _sweep(top)
         # noted before anything else is made: what a full disk or a kill outputs is known as ours
         if manifest is None:
-            manifest = Manifest(SITE_FORMAT, "")
+            manifest = Manifest(MANIFEST_FORMAT, "")
             _write(top, SITE_MANIFEST, _encoded(manifest))
         descriptors = {"": top}
         for name in SITE_FOLDERS:
@@ -352,7 +352,7 @@ def _manifest(path: Path, top: int) -> Manifest | None:
                 f"{path / SITE_MANIFEST} is damaged, and without it nobody knows which files"
                 f" perfvcs wrote: remove {path}"
             ) from None
-    if written.format != SITE_FORMAT:
+    if written.format != MANIFEST_FORMAT:
         raise Foreign(
             f"{path} was published by another version ({shorten(written.format, 40)}): remove it,"
             " or update perfvcs"

@@ -12,6 +12,7 @@ from urllib.parse import quote, urlsplit
 
 from perfvcs.errors import UsageError
 from perfvcs.git.project import Project
+from perfvcs.repository.criteria import JUDGES
 from perfvcs.site.model import FileData
 from perfvcs.text.characters import shorten
 
@@ -44,6 +45,15 @@ class Diff(NamedTuple):
 
     files: list[FileData]
     more: int = 0
+
+    @classmethod
+    def of(cls, files: list[tuple[str, str]]) -> Diff:
+        """What of all files is kept: the first, and those that judge, which others must not
+        hide.
+        """
+        listed = files[:MOST_FILES] + [file for file in files[MOST_FILES:] if file[1] in JUDGES]
+        named = [FileData(status, shorten(path, PATH_WIDTH)) for status, path in listed]
+        return cls(named, len(files) - len(listed))
 
     def first(self, most: int) -> Diff:
         """The same with at most so many files."""
@@ -86,12 +96,7 @@ def _diffs(listed: str) -> dict[str, Diff]:
             files = changes[token[1:]] = []
         elif status := token.strip("\n"):
             files.append((status[:1], next(tokens)))
-    return {commit: _diff(files) for commit, files in changes.items()}
-
-
-def _diff(files: list[tuple[str, str]]) -> Diff:
-    listed = [FileData(status, shorten(path, PATH_WIDTH)) for status, path in files[:MOST_FILES]]
-    return Diff(listed, max(0, len(files) - MOST_FILES))
+    return {commit: Diff.of(files) for commit, files in changes.items()}
 
 
 @dataclass(frozen=True)

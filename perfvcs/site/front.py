@@ -1,209 +1,124 @@
-"""The front page: the state in one sentence, and the newest versions of every series in one
-chart.
-"""
+"""The front page: the state in one sentence, what is slower now, and a table of all series."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from perfvcs.site import model
-from perfvcs.site.contents import Contents
+import msgspec
+
+from perfvcs.history.jumps import FIRST_ASK
+from perfvcs.history.triage import ranked
+from perfvcs.site import model, seriestable
+from perfvcs.site.contents import Contents, joined
 from perfvcs.site.figures import metric
 from perfvcs.site.folder import digest, packed
-from perfvcs.site.pages import AboutPage, Front, ListedBenchmark, RowData
-from perfvcs.site.seriespage import COMMAND, command, fields
+from perfvcs.site.pages import AboutPage, Front, ListedBenchmark, ListedSeries, OpenChange, OpenList
+from perfvcs.site.seriespage import COMMAND, command
 from perfvcs.site.template import BENCHMARK_NAME
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import UNIT_WIDTH
-from perfvcs.text.words import counted, metric_rank
+from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from perfvcs.history.record import SeriesRecord
+    from perfvcs.history.triage import ChangeState
 
 
-TILES: dict[str, model.ChangeState] = {
+TILES: dict[str, ChangeState] = {
     "open": "open",
     "accepted": "accepted",
     "over": "over",
     "improvements": "improvement",
 }
-MOST_CELLS = 6000  # of the chart: with more the page would not stay below 3 MB
-TRACE = 32  # commits of a row's line
-GROUPS = 8  # commits with open degradations that are listed
-GRAVITY: dict[model.ChangeState, int] = {"open": 0, "accepted": 1, "improvement": 2, "over": 3}
-MISSING = model.CellData("missing", "N/A", "", "not measured")
+COMMITS = 10  # with open degradations that are listed, certain ones and others
+OPEN_ROWS = 25  # of either list
 PAGES = 4000  # that are linked
 
 
-def key(contents: Contents, newest: int) -> str:
-    """A digest of all that the front page is made from."""
-    versions = []
-    for places in _versions(contents, newest):
-        versions.append(
-            [None if place is None else contents.record.commits[place] for place in places]
-        )
-    parts = [packed(newest, versions)]
-    parts += [packed(notes(contents), len(contents.record.measured), _values(contents))]
-    for number, series in enumerate(contents.record.series):
-        environment = contents.environment(series)
-        parts.append(
-            packed(contents.urls[number], series.began, environment.name, environment.retired)
-        )
-        last = slice(-max(newest + 1, TRACE), None)
-        parts += [contents.ids[series.places[last]].tobytes()]
-        parts += [
-            series.levels[last].tobytes(),
-            packed([series.verdicts.get(turn) for turn in range(len(series.places))[last]]),
-        ]
-        statuses = contents.statuses[number]
-        changes = zip(series.findings, statuses, strict=True)
-        parts.append(
-            packed([(*fields(finding), stand.state, stand.reason) for finding, stand in changes])
-        )
-    return digest(*parts)
-
-
-def page(contents: Contents, newest: int) -> Front:
-    """The front page with the ``newest`` versions."""
+def page(contents: Contents) -> Front:
+    """The front page."""
     record = contents.record
-    states = {state: contents.having(state) for state in GRAVITY}
-    environments = list(contents.environments.values())
-    chosen, left_out = _chosen(contents, max(1, MOST_CELLS // newest))
-    versions = _versions(contents, newest)
-    numbers = {fingerprint: turn for turn, fingerprint in enumerate(contents.environments)}
+    since = seriestable.cuts(contents)
+    rows = seriestable.rows(contents, since)
+    newest = contents.commit(record.measured[-1])
+    told = [turn for turn in range(len(since)) if any(row.since[turn] for row in rows)]
     return Front(
-        sentence=_sentence(contents, contents.count(states["open"])),
-        **{name: contents.count(states[state]) for name, state in TILES.items()},
-        newest=contents.commit(record.measured[-1]),
-        shared=all(row == versions[0] for row in versions),
-        versions=[
-            [None if place is None else contents.commit(place) for place in row] for row in versions
+        sentence=_sentence(contents, contents.count(contents.having("open"))),
+        **{name: contents.count(contents.having(state)) for name, state in TILES.items()},
+        newest=newest,
+        environments=list(contents.environments.values()),
+        since=[since[turn].name for turn in told],
+        prefix=seriestable.prefix([row.benchmark for row in rows]),
+        rows=[
+            msgspec.structs.replace(row, since=[row.since[turn] for turn in told]) for row in rows
         ],
-        environments=environments,
-        rows=[_row(contents, number, versions, numbers) for number in chosen],
-        left_out=left_out,
-        groups=contents.groups(_newest(contents, states["open"])),
+        certain=_open_list(contents, rows, certain=True),
+        to_check=_open_list(contents, rows, certain=False),
+        days=(contents.commit(seriestable.first_place(contents)).when[:10], newest.when[:10]),
         series=len(record.series),
         commits=len(record.measured),
-        values=_values(contents),
+        values=sum(len(series.places) for series in record.series),
         notes=notes(contents),
     )
 
 
-def _newest(contents: Contents, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The changes of the first GROUPS commits that some changes have."""
-    places = list(dict.fromkeys(contents.finding(*pair).turn for pair in pairs))[:GROUPS]
-    return [pair for pair in pairs if contents.finding(*pair).turn in places]
+def key(page: Front) -> str:
+    """A digest of the page, which is cheap to make."""
+    return digest(packed(page))
 
 
-def _chosen(contents: Contents, most: int) -> tuple[list[int], int]:
-    """The series of the chart in its order, and how many more there are: those with the gravest
-    changes and the first metrics stay.
+def _open_list(contents: Contents, rows: list[ListedSeries], *, certain: bool) -> OpenList:
+    """The open changes that are certain, or those to be checked, one that several environments show
+    once.
     """
-    ordered = sorted(_current(contents), key=lambda number: _order(contents, number))
-    all_series = contents.record.series
-    grave = sorted(
-        ordered,
-        key=lambda number: (
-            _gravity(contents, number),
-            metric_rank(all_series[number].line.metric),
-        ),
+    by_commit: dict[str, dict[str, list[tuple[int, int]]]] = {}
+    for number, turn in contents.having("open"):
+        if contents.standing(number, turn).certain == certain:
+            of_commit = by_commit.setdefault(contents.finding(number, turn).commit, {})
+            of_commit.setdefault(contents.urls[number], []).append((number, turn))
+    order = ranked(
+        {
+            commit: [
+                contents.standing(number, turn) for same in found.values() for number, turn in same
+            ]
+            for commit, found in by_commit.items()
+        }
     )
-    chosen = set(grave[:most])
-    return [number for number in ordered if number in chosen], max(0, len(ordered) - most)
+    listed = [
+        same
+        for commit in order[:COMMITS]
+        for same in sorted(by_commit[commit].values(), key=lambda same: -_cost(contents, same))
+    ]
+    count = sum(map(len, by_commit.values()))
+    strips = {(row.url, row.environment): row.strip for row in rows}
+    asked: dict[str, int] = {}
+    changes = [_open_change(contents, same, strips, asked) for same in listed[:OPEN_ROWS]]
+    return OpenList(changes, count - len(changes), len(by_commit), list(asked))
 
 
-def _versions(contents: Contents, newest: int) -> list[list[int | None]]:
-    """The newest measured places of each environment in their order, newest first, as many in
-    each.
+def _cost(contents: Contents, pairs: list[tuple[int, int]]) -> float:
+    return max(contents.standing(number, turn).cost for number, turn in pairs)
+
+
+def _open_change(
+    contents: Contents,
+    pairs: list[tuple[int, int]],
+    strips: dict[tuple[str, str], str],
+    asked: dict[str, int],
+) -> OpenChange:
+    """One change, in the environment where it is largest; what is to be asked first of many is
+    numbered in ``asked``.
     """
-    import numpy as np
-
-    by_environment: dict[str, list[NDArray[np.int64]]] = {
-        fingerprint: [] for fingerprint in contents.environments
-    }
-    for series in contents.record.series:
-        by_environment[series.line.environment.fingerprint].append(series.places[-newest:])
-    newest_places = [
-        np.unique(np.concatenate(places))[-newest:][::-1].tolist()
-        for places in by_environment.values()
-    ]
-    longest = max(map(len, newest_places))
-    return [[*places, *[None] * (longest - len(places))] for places in newest_places]
-
-
-def _values(contents: Contents) -> int:
-    return sum(len(series.places) for series in contents.record.series)
-
-
-def _current(contents: Contents) -> list[int]:
-    """The series that was measured last, for each page and environment."""
-    newest: dict[tuple[str, str], int] = {}
-    for number, series in enumerate(contents.record.series):
-        place = (contents.urls[number], series.line.environment.fingerprint)
-        other = newest.get(place)
-        if other is None or contents.record.series[other].places[-1] <= series.places[-1]:
-            newest[place] = number
-    return list(newest.values())
-
-
-def _order(contents: Contents, number: int) -> tuple[object, ...]:
-    line = contents.record.series[number].line
-    size = -1.0 if line.size is None else line.size
-    return (
-        line.job.label,
-        line.uid,
-        size,
-        metric_rank(line.metric),
-        contents.environment(contents.record.series[number]).name,
+    (step,) = joined(contents.step(*pair) for pair in pairs)
+    standing = contents.standing(*pairs[0])
+    questions = [doubt for doubt in standing.doubts if doubt.endswith(FIRST_ASK)]
+    return OpenChange(
+        step,
+        standing.holds,
+        standing.newest,
+        [doubt for doubt in standing.doubts if doubt not in questions],
+        [asked.setdefault(question, len(asked) + 1) for question in questions],
+        strips.get((step.url, step.environment), ""),
     )
-
-
-def _gravity(contents: Contents, number: int) -> int:
-    return min(
-        (GRAVITY[status.state] for status in contents.statuses[number]), default=len(GRAVITY)
-    )
-
-
-def _row(
-    contents: Contents, number: int, versions: list[list[int | None]], environments: dict[str, int]
-) -> RowData:
-    series = contents.record.series[number]
-    # among the newest of its environment are none but its own newest
-    newest = series.places[-len(versions[0]) :].tolist()
-    turns = {place: len(series.places) - len(newest) + turn for turn, place in enumerate(newest)}
-    statuses = [status.state for status in contents.statuses[number]]
-    environment = environments[series.line.environment.fingerprint]
-    return RowData(
-        benchmark=contents.benchmark(series),
-        metric=metric(series),
-        unit=shorten(series.line.unit, UNIT_WIDTH),
-        better=series.line.better,
-        environment=environment,
-        url=contents.urls[number],
-        level=contents.value(series, len(series.places) - 1),
-        state=min(statuses, key=lambda state: GRAVITY[state], default=""),
-        trace=_trace(series),
-        cells=[
-            contents.cell(number, turns[place]) if place in turns else MISSING
-            for place in versions[environment]
-        ],
-    )
-
-
-def _trace(series: SeriesRecord) -> list[float]:
-    """The newest levels relative to their mean."""
-    import numpy as np
-
-    newest = series.levels[-TRACE:]
-    return [
-        float(f"{value:.4g}")
-        for value in np.exp(np.clip(newest - newest.mean(), -700, 700)).tolist()
-    ]
 
 
 def _sentence(contents: Contents, count: int) -> str:
@@ -215,7 +130,19 @@ def _sentence(contents: Contents, count: int) -> str:
     if not count:
         return f"No open degradation {where}."
     commits = len({contents.finding(*pair).turn for pair in contents.having("open")})
-    return f"{counted(count, 'open degradation')} from {counted(commits, 'commit')} {where}."
+    certain = [pair for pair in contents.having("open") if contents.standing(*pair).certain]
+    sure = contents.count(certain)
+    what = f"{counted(count, 'open degradation')} from {counted(commits, 'commit')}"
+    return f"{what} {where}; {_certainty(sure, count)} certain."
+
+
+def _certainty(sure: int, count: int) -> str:
+    """How many of some open degradations are, as the subject and verb of a clause."""
+    if count == 1:
+        return "it is" if sure else "it is not"
+    if sure == count:
+        return "all of them are"
+    return f"{sure:,} of them {plural(sure, 'is', 'are')}" if sure else "none of them is"
 
 
 def notes(contents: Contents) -> list[str]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from functools import cache
 from math import isnan
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+
+from perfvcs.history.triage import ChangeState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +29,7 @@ if TYPE_CHECKING:
 SIGNIFICANT_DIGITS = 6  # significant ones
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 LIMIT = 300  # the largest power of ten
-SITE_FORMAT = "perfvcs-site/1"
-ChangeState = Literal["open", "accepted", "over", "improvement"]
+SITE_FORMAT = "perfvcs-site/2"  # of the JSON of pages
 
 
 class SeriesDrawing(NamedTuple):
@@ -165,7 +166,7 @@ class SuspectData(msgspec.Struct, frozen=True):
 class StepData(msgspec.Struct, frozen=True, kw_only=True):
     """A lasting change of one series in one environment.
 
-    ``word`` is degradation, improvement or drift, ``direction`` the first or the second. ``state``:
+    ``word`` and ``direction`` are degradation or improvement. ``state``:
     ``open`` is a degradation that is in force and not accepted, ``over`` one that is no longer in
     force; ``reason`` says why it is accepted, or over. It may be in any of the ``commits`` from
     ``first`` to ``last`` (short ids), most likely in ``commit``. ``change`` and ``levels`` are
@@ -204,24 +205,17 @@ class StepData(msgspec.Struct, frozen=True, kw_only=True):
         """All environments that have it, by their names."""
         return sorted([self.environment, *(step.environment for step in self.also)])
 
-    @property
-    def rises(self) -> bool:
-        """Whether values are larger after it."""
-        return self.effect > 0
-
 
 class Possible(msgspec.Struct, frozen=True, kw_only=True):
     """A lasting change, named where it may be as well: without its numbers, which every new commit
     at the level after it moves a little.
 
-    ``commit`` is the likeliest one, the others are as in ``StepData``; ``rises``: values are larger
-    after it.
+    ``commit`` is the likeliest one, the others are as in ``StepData``.
     """
 
     word: str
     direction: str
     state: ChangeState
-    rises: bool
     benchmark: str
     metric: str
     environment: str
@@ -281,7 +275,8 @@ class Link(msgspec.Struct, frozen=True):
 
 class MovedData(msgspec.Struct, frozen=True, kw_only=True):
     """One series in one environment that differs at a commit from the measured commit before it
-    (``since``); one that is not on the published line has no ``url``.
+    (``since``); one that is not on the published line has no ``url``. ``accept`` is its id for
+    `perf accept` (empty: there is nothing to accept).
     """
 
     benchmark: str
@@ -291,6 +286,7 @@ class MovedData(msgspec.Struct, frozen=True, kw_only=True):
     since: CommitData
     levels: str
     cell: CellData
+    accept: str = ""
 
 
 class JobTotal(msgspec.Struct, frozen=True, kw_only=True):

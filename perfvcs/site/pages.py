@@ -5,15 +5,18 @@ says what texts and numbers are.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
+from perfvcs.history.triage import ChangeState
 from perfvcs.pictures.frame import HistoryFrame
+from perfvcs.pictures.present import Present
 from perfvcs.pictures.sketch import LevelLine, Rise
 from perfvcs.site.model import (
     BranchData,
     CellData,
-    ChangeState,
     CommitData,
     EnvironmentData,
     FileData,
@@ -25,48 +28,90 @@ from perfvcs.site.model import (
     StepData,
 )
 
+LISTED = 1000  # series whose rows are in the front page itself: with more it would be too large
 LAST_PART = re.compile(
     r"([^\[(]*(?:::|[./]|: | · ))(?=\w)(.{3,})", re.DOTALL
 )  # of a name, before its parameters, and all before it
 
 
-class RowData(msgspec.Struct, frozen=True, kw_only=True):
-    """One series in one environment (a number in the front page's list) with a cell per version,
-    newest first.
+def name_parts(benchmark: str, prefix: str) -> tuple[str, str]:
+    """A benchmark's name without a ``prefix`` in two: where it belongs, and what tells it from its
+    neighbours.
 
-    ``metric`` is what it is called, ``level`` the newest value with its unit, ``state`` the gravest
-    of its changes (or empty); ``trace`` are the newest levels relative to their mean, oldest first.
+    >>> name_parts("bench.sort.time_merge[10]", "bench.")
+    ('sort.', 'time_merge[10]')
+    """
+    name = benchmark.removeprefix(prefix)
+    split = LAST_PART.match(name)
+    return (split[1], split[2]) if split else ("", name)
+
+
+class SinceChange(msgspec.Struct, frozen=True):
+    """A change since a moment in words and as a number; ``word`` (degradation, improvement) where
+    a lasting change since then has its direction.
+    """
+
+    text: str
+    effect: float
+    word: str
+
+
+class ListedSeries(msgspec.Struct, frozen=True, kw_only=True):
+    """One series in one environment: the ``level`` now (the median of its newest values; ``value``
+    is its logarithm), the changes ``since`` each of the front page's moments, the ``scatter`` of
+    commits at one level (a share), and the gravest ``state`` of its changes (or empty).
+
+    ``strip`` is its course in equal parts of the time of all series: from 0 (lowest) over A to z
+    (highest), a point where it has no value. ``ended``: the day it was measured last, where
+    nothing more will come; else empty.
     """
 
     benchmark: str
     metric: str
-    unit: str
     better: str
-    environment: int
+    environment: str
     url: str
-    level: str
     state: str
-    trace: list[float]
-    cells: list[CellData]
+    level: str
+    value: float
+    since: list[SinceChange | None]
+    scatter: float | None
+    strip: str
+    ended: str
 
-    @property
-    def parts(self) -> tuple[str, str]:
-        """The benchmark's name in two: where it belongs, and what tells it from its neighbours."""
-        split = LAST_PART.match(self.benchmark)
-        return (split[1], split[2]) if split else ("", self.benchmark)
 
-    @property
-    def words(self) -> str:
-        """The words of the cells, which the page filters by."""
-        return "|".join(cell.word for cell in self.cells)
+class OpenChange(msgspec.Struct, frozen=True):
+    """A change that is in force: how many of the ``newest`` values hold it, why it is to be checked
+    (``doubts``, and ``asked``: numbers among what the list asks first), and its series' strip.
+    """
+
+    step: StepData
+    holds: int
+    newest: int
+    doubts: Sequence[str]
+    asked: Sequence[int]
+    strip: str
+
+
+class OpenList(msgspec.Struct, frozen=True):
+    """Open changes by what their commits cost; ``more`` are not listed, all are at ``commits``.
+    ``asked`` says once what is to be asked first of several of them.
+    """
+
+    changes: list[OpenChange]
+    more: int
+    commits: int
+    asked: list[str]
 
 
 class Front(msgspec.Struct, frozen=True, kw_only=True):
-    """The front page: its state in one ``sentence``, and the chart's rows (``left_out`` more are
-    not drawn).
+    """The front page: its state in one ``sentence``, the open changes that are ``certain`` and
+    those ``to_check``, and all series that are measured and that ended (``rows``), with the names
+    of the moments that they are compared with (``since``).
 
-    ``versions`` are the newest measured commits of each environment, newest first, as many in each
-    (None: there are no more); they are ``shared`` where all environments have the same.
+    ``prefix`` is what all benchmarks' names begin with, ``days`` the first and the last of a strip.
+    ``open``, ``accepted``, ``over`` and
+    ``improvements`` count changes.
     """
 
     sentence: str
@@ -75,16 +120,60 @@ class Front(msgspec.Struct, frozen=True, kw_only=True):
     over: int
     improvements: int
     newest: CommitData
-    versions: list[list[CommitData | None]]
-    shared: bool
     environments: list[EnvironmentData]
-    rows: list[RowData]
-    left_out: int
-    groups: list[GroupData]
+    since: list[str]
+    prefix: str
+    rows: list[ListedSeries]
+    certain: OpenList
+    to_check: OpenList
+    days: tuple[str, str]
     series: int
     commits: int
     values: int
     notes: list[str]
+
+    @property
+    def listed(self) -> RowsByEnd:
+        """The rows in the page itself."""
+        return _by_end(self.rows[:LISTED])
+
+    @property
+    def further(self) -> RowsByEnd:
+        """The rows that are in a script of their own."""
+        return _by_end(self.rows[LISTED:])
+
+    @property
+    def columns(self) -> TableColumns:
+        """The columns that tell rows apart."""
+        return TableColumns(
+            metric=len({row.metric for row in self.rows}) > 1,
+            environment=len({row.environment for row in self.rows}) > 1,
+            scatter=any(row.scatter is not None for row in self.rows),
+        )
+
+
+class RowsByEnd(NamedTuple):
+    """Rows of series that are still measured, and of those that ended."""
+
+    live: list[ListedSeries]
+    ended: list[ListedSeries]
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        return len(self.live) + len(self.ended)
+
+
+def _by_end(rows: Sequence[ListedSeries]) -> RowsByEnd:
+    return RowsByEnd([row for row in rows if not row.ended], [row for row in rows if row.ended])
+
+
+class TableColumns(NamedTuple):
+    """Whether a table of series has these columns."""
+
+    metric: bool
+    environment: bool
+    scatter: bool
 
 
 class ChangesData(msgspec.Struct, frozen=True):
@@ -105,7 +194,6 @@ class Mark(Rise, frozen=True, kw_only=True):
 
     place: int
     word: str
-    drift: bool
     state: ChangeState
     reason: str
     effect: float
@@ -117,10 +205,11 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a figure: a series in one environment, by columns.
 
     ``places`` are numbers in the page's list of commits, ascending; ``low`` and ``high`` are the 99
-    % interval of the level of one commit, None if there was one execution. ``effects`` compare with
-    the place before, ``words`` are those of the cells. ``lines`` are the levels before, between and
-    after the ``steps``. ``began`` says why the series of the same benchmark before it could not go
-    on (empty: there was none).
+    % interval of the level of one commit, None if there was one execution (empty: everywhere).
+    ``effects`` compare with the place before, ``words`` are those of the cells. ``lines`` are the
+    levels before, between and after the ``steps``; no line leads to the turns ``breaks``, which
+    follow a gap. ``began`` says why the series of the same benchmark before it could not go on
+    (empty: there was none). ``now`` is None where nothing is measured any more.
     """
 
     environment: EnvironmentData
@@ -134,8 +223,19 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     words: list[str]
     steps: list[Mark]
     lines: list[LevelLine]
+    breaks: list[int]
+    now: Present | None
     began: str = ""
     profile: str | None = None
+
+
+class Tag(msgspec.Struct, frozen=True):
+    """A release, at its commit's place in the page's list or, where that was not measured, at the
+    next one that was.
+    """
+
+    place: int
+    name: str
 
 
 class NewestLevel(msgspec.Struct, frozen=True):
@@ -162,8 +262,8 @@ class SeriesData(msgspec.Struct, frozen=True, kw_only=True):
     """The page of one benchmark's one metric in all environments; ``frame`` has the axes and
     the words of its figure.
 
-    The commits that any of its tracks has come as columns, oldest first by ancestry: short id (its
-    page is ``commits/ID.html``), day, author (a number in ``authors``) and title.
+    ``commits`` are those that any of its tracks has, oldest first by ancestry, as numbers in the
+    columns of ``assets/commits.json``.
     """
 
     benchmark: str
@@ -171,12 +271,9 @@ class SeriesData(msgspec.Struct, frozen=True, kw_only=True):
     unit: str
     better: str
     frame: HistoryFrame
-    authors: list[str]
-    ids: list[str]
-    days: list[str]
-    author: list[int]
-    titles: list[str]
+    commits: list[int]
     tracks: list[Track]
+    tags: list[Tag]
     steps: list[StepData]
     remarks: list[Remark]
     newest: list[NewestLevel]
@@ -185,9 +282,10 @@ class SeriesData(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Revision(msgspec.Struct, frozen=True, kw_only=True):
-    """The page of one commit: a ``sentence``, ``jobs`` as a whole, what moved there, those that
-    matter most first, ``rest`` for all else, the ``next`` step; then lasting changes laid to it,
-    and those that ``may`` be its. ``blamed``: what `perf blame` named.
+    """The page of one commit: the ``lasting`` changes laid to it in a sentence, and a ``sentence``
+    about the commit before, ``jobs`` as a whole, what moved there, those that matter most first,
+    ``rest`` for all else, the ``next`` step; then these lasting ``steps``, and those that ``may``
+    be its. ``blamed``: what `perf blame` named.
     """
 
     commit: CommitData
@@ -196,6 +294,7 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     more: int
     steps: list[StepData]
     may: list[Possible]
+    lasting: str
     sentence: str
     jobs: list[JobTotal]
     moved: list[MovedData]
@@ -207,6 +306,21 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     blamed: list[str]
 
 
+class ListedCommit(msgspec.Struct, frozen=True):
+    """A measured commit and how many lasting changes are laid to it."""
+
+    commit: CommitData
+    worse: int
+    better: int
+
+
+class CommitList(msgspec.Struct, frozen=True):
+    """The page of the newest measured commits, newest first; ``more`` are not listed."""
+
+    listed: list[ListedCommit]
+    more: int
+
+
 class BranchList(msgspec.Struct, frozen=True):
     """The page that lists branches and pull requests, the newest first."""
 
@@ -215,13 +329,14 @@ class BranchList(msgspec.Struct, frozen=True):
 
 class BranchPage(msgspec.Struct, frozen=True, kw_only=True):
     """The page of one branch: what moved on it, the largest first, and its measured commits
-    (``more`` of them are not listed).
+    (``more`` of them are not listed); ``others`` are the comparisons that did not move.
     """
 
     branch: BranchData
     listed: list[CommitData]
     more: int
     moved: list[MovedData]
+    others: list[MovedData]
     left_out: int
 
 

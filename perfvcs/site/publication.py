@@ -16,14 +16,16 @@ import msgspec
 from perfvcs.check.change import NothingToCompare
 from perfvcs.git.remote import NoRemote, Remote
 from perfvcs.history.record import HistoryRecord, read
+from perfvcs.repository.strangers import elsewhere
 from perfvcs.site import front, seriespage
 from perfvcs.site.branches import Branches, key
-from perfvcs.site.commits import Commits, changes_key, changes_page
+from perfvcs.site.commits import Commits, changes_key, changes_page, commit_list
 from perfvcs.site.contents import Contents
 from perfvcs.site.feed import badge, feed
 from perfvcs.site.figures import metric
 from perfvcs.site.folder import Output, digest, opened, packed
 from perfvcs.site.forge import Forge, guessed
+from perfvcs.site.levelblocks import LevelBlocks
 from perfvcs.site.template import GENERATOR, Templates
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import micro_sign
@@ -33,21 +35,18 @@ if TYPE_CHECKING:
     from perfvcs.git.project import Project
     from perfvcs.repository import Repository
 
-NEWEST_VERSIONS = 12  # versions in the chart of the front page
 PROFILES = 24  # pages of profiles
 SITE_TITLE = 120  # characters
 
 
 @dataclass(frozen=True)
 class SiteOptions:
-    """Settings of a site: the address of its feed, the versions of its front page, and how many
-    profiles have pages.
+    """Settings of a site: the address of its feed, and how many profiles have pages.
 
     ``forge`` is where commits are on the web; None: as the remote says.
     """
 
     base_url: str = ""
-    newest: int = NEWEST_VERSIONS
     profiles: int = PROFILES
     forge: Forge | None = None
 
@@ -137,7 +136,7 @@ def _publish(
     with opened(folder) as place:
         stale = place.stale(outputs)
         place.begin(GENERATOR, stale)
-        contents.diffs.fetch(_commits(contents, stale))
+        contents.fetch(_commits(contents, stale))
         place.write(stale)
         removed, left = place.end(outputs)
     visible = _is_visible(repository.project, folder)
@@ -152,7 +151,7 @@ def _missing(repository: Repository, record: HistoryRecord) -> str:
         return "values above 0, of which a history is drawn: `perf show` draws the others"
     if repository.index.changed():
         return "profiles: those of uncommitted changes do not count, commit them"
-    return "profiles: measure some with `perf collect`"
+    return f"profiles: measure some with `perf collect`{elsewhere(repository)}"
 
 
 def _files(count: int) -> str:
@@ -181,10 +180,12 @@ def _outputs(
     listed = _names(contents)
     yield Output(("assets/names.js",), digest(listed), partial(_same, listed))
     yield from seriespage.outputs(repository, contents, choice.profiles, templates)
-    at_front = partial(front.page, contents, choice.newest)
+    first = front.page(contents)
     yield templates.output(
-        "index.html", "front.html", front.key(contents, choice.newest), at_front, last=True
+        "index.html", "front.html", front.key(first), partial(_same_page, first), last=True
     )
+    if first.further.size:
+        yield templates.further_rows(first, front.key(first))
     for url in contents.pages:
         yield templates.output(
             url,
@@ -193,13 +194,21 @@ def _outputs(
             partial(seriespage.page, contents, url),
         )
     commits = Commits(contents)
-    for place in record.measured:
+    for place in sorted(contents.of_note):
         yield templates.output(
             contents.commit(place).url or "",
             "commit.html",
             commits.key(place),
             partial(commits.page, place),
         )
+    yield from LevelBlocks(contents).outputs()
+    listed_commits = commit_list(contents)
+    yield templates.output(
+        "commits.html",
+        "commits.html",
+        digest(packed(listed_commits)),
+        partial(_same_page, listed_commits),
+    )
     change = changes_key(contents)
     yield templates.output("changes.html", "changes.html", change, partial(changes_page, contents))
     base = digest(

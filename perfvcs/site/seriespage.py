@@ -12,13 +12,14 @@ from perfvcs.history.finding import remarks_of
 from perfvcs.history.record import SeriesRecord
 from perfvcs.history.series import step_of
 from perfvcs.pictures.frame import FramedCommit, FramedLine, HistoryFrame, frame
-from perfvcs.pictures.sketch import between, drawn
+from perfvcs.pictures.sketch import between, breaks, drawn, parted
 from perfvcs.site import model, template
 from perfvcs.site.contents import Contents
 from perfvcs.site.figures import effect, figures, level, metric
 from perfvcs.site.folder import Output, digest, packed
 from perfvcs.site.model import known
 from perfvcs.site.pages import Mark, NewestLevel, Remark, SeriesData, Track
+from perfvcs.site.seriesnow import newest_first, now, tags
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH, interval, quantity
 from perfvcs.text.words import counted
@@ -117,7 +118,7 @@ def _page(
     subject = Subject(
         title, [repository.former.profile(repository.store.read(path, at=repository.index.head))]
     )
-    return render(subject, links=links).encode(), f"{document(subject)}\n".encode()
+    return render(subject, links=links, sketched=True).encode(), f"{document(subject)}\n".encode()
 
 
 def key(contents: Contents, url: str) -> str:
@@ -128,30 +129,28 @@ def key(contents: Contents, url: str) -> str:
         packed(
             [(environment.name, environment.retired) for environment in environments],
             [link.url for link in siblings(contents, url)],
+            contents.tags,
         )
     ]
     for number, series in zip(contents.pages[url], all_series, strict=True):
         parts += [
             packed(series.line, series.began, contents.profiles.get(number)),
             contents.ids[series.places].tobytes(),
+            _among_measured(contents, series.places).tobytes(),
+            packed([int(place) in contents.of_note for place in series.places[-NEWEST_VALUES:]]),
         ]
         parts += [column.tobytes() for column in (series.levels, series.reach, series.executions)]
-        parts.append(packed(list(series.verdicts.items()), remarks_of(series)))
-        statuses = [(status.state, status.reason) for status in contents.statuses[number]]
+        parts.append(packed(sorted(series.verdicts.items()), remarks_of(series)))
+        statuses = [
+            (status.state, status.reason, status.doubts) for status in contents.statuses[number]
+        ]
         parts.append(packed([fields(finding) for finding in series.findings], statuses))
     return digest(*parts)
 
 
 def fields(finding: Finding) -> tuple[Any, ...]:
     """The fields that identify a change, for a digest."""
-    where = (
-        finding.commit,
-        finding.first,
-        finding.last,
-        finding.commits,
-        finding.drift,
-        finding.detectors,
-    )
+    where = (finding.commit, finding.first, finding.last, finding.commits, finding.detectors)
     return (*where, finding.contradiction, *figures(finding))
 
 
@@ -171,7 +170,7 @@ def page(contents: Contents, url: str) -> SeriesData:
     """The page at ``url``."""
     import numpy as np
 
-    numbers, notes = _drawn(contents, contents.pages[url])
+    numbers, notes = _drawn(contents, newest_first(contents, contents.pages[url]))
     all_series = [contents.record.series[number] for number in numbers]
     line = all_series[0].line
     there = np.zeros(len(contents.record.commits), dtype=bool)
@@ -181,8 +180,6 @@ def page(contents: Contents, url: str) -> SeriesData:
     places = whole[whole >= _start(all_series, whole)]
     if len(places) < len(whole):
         notes.append(f"The figures show the newest {len(places):,} of {len(whole):,} commits.")
-    columns = contents.columns
-    authors, author = np.unique(columns.author[places], return_inverse=True)
     tracks = [_track(contents, number, places) for number in numbers]
     steps = contents.ordered(contents.pages[url])
     return SeriesData(
@@ -191,12 +188,9 @@ def page(contents: Contents, url: str) -> SeriesData:
         unit=shorten(line.unit, UNIT_WIDTH),
         better=line.better,
         frame=_frame(contents, all_series, tracks, places, whole),
-        authors=[columns.authors[number] for number in authors.tolist()],
-        ids=columns.ids[places].tolist(),
-        days=columns.days[places].tolist(),
-        author=author.tolist(),
-        titles=columns.titles[places].tolist(),
+        commits=_among_measured(contents, places).tolist(),
         tracks=tracks,
+        tags=tags(contents, places),
         steps=[contents.step(*pair) for pair in steps[:TABLE_STEPS]],
         remarks=[
             Remark(contents.environment(series).name, shorten(remark, COMMAND))
@@ -218,7 +212,7 @@ def _drawn(contents: Contents, numbers: list[int]) -> tuple[list[int], list[str]
     newest = sorted(numbers, key=lambda number: -int(contents.record.series[number].places[-1]))[
         :TRACKS
     ]
-    return sorted(newest), [
+    return [number for number in numbers if number in newest], [
         f"Of {len(numbers):,} environments, the {TRACKS} measured last are shown."
     ]
 
@@ -248,16 +242,36 @@ def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
         command=shorten(command(series), COMMAND),
         places=positions,
         levels=drawing.levels[start:].tolist(),
-        low=known(drawing.low[start:]),
-        high=known(drawing.high[start:]),
+        low=_some(drawing.low[start:]),
+        high=_some(drawing.high[start:]),
         executions=series.executions[start:].tolist(),
-        effects=known(drawing.effects[start:]),
+        effects=_some(drawing.effects[start:]),
         words=drawing.words[start:],
         steps=steps,
-        lines=between(steps, positions[0], positions[-1]) if positions else [],
+        lines=parted(between(steps, positions[0], positions[-1]), positions) if positions else [],
+        breaks=breaks(positions),
+        now=now(contents, number),
         began=shorten(series.began, COMMAND),
         profile=contents.profiles.get(number),
     )
+
+
+def _among_measured(contents: Contents, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The numbers of places among the measured ones, as the columns of commits have them."""
+    import numpy as np
+
+    return np.searchsorted(contents.record.measured, places)
+
+
+def _some(column: NDArray[np.float64]) -> list[float | None]:
+    """The numbers of a column; empty where there is none at all, so that nobody loads that."""
+    numbers = known(column)
+    return [] if all(value is None for value in numbers) else numbers
+
+
+def _framed(track: Track) -> FramedLine:
+    nothing = [None] * len(track.levels)
+    return FramedLine(track.levels, track.low or nothing, track.high or nothing)
 
 
 def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64]) -> Mark:
@@ -270,7 +284,7 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
     series, numbers = contents.record.series[number], figures(finding)
     accepted = status.reason if status.state == "accepted" else None
     step = replace(
-        step_of(finding, accepted),
+        step_of(finding, accepted, status),
         before=numbers.before,
         after=numbers.after,
         effect=numbers.effect,
@@ -282,7 +296,6 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
     return Mark(
         place=place,
         word=finding.direction,
-        drift=finding.drift,
         state=status.state,
         reason=status.reason,
         effect=numbers.effect,
@@ -292,7 +305,6 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
             step,
             series.line.unit,
             place,
-            since=first - 0.5 if finding.drift else None,
             among=(first, last),
             status=f"{status.state}: {status.reason}" if status.reason else "",
         ),
@@ -316,14 +328,14 @@ def _frame(
     from perfvcs.history.judging import SHORTEST_SERIES
 
     columns, line = contents.columns, all_series[0].line
+    names = zip(columns.ids[places].tolist(), columns.titles[places].tolist(), strict=True)
     examined = any(
         series.findings or len(series.places) >= SHORTEST_SERIES for series in all_series
     )
-    names = zip(columns.ids[places].tolist(), columns.titles[places].tolist(), strict=True)
     return frame(
         line.metric,
         line.unit,
-        [FramedLine(track.levels, track.low, track.high) for track in tracks],
+        [_framed(track) for track in tracks],
         [FramedCommit(commit, title) for commit, title in names],
         every=len(whole),
         days=columns.days[whole].tolist(),

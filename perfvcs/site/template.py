@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -23,8 +23,11 @@ from perfvcs.profile import Environment
 from perfvcs.site import model
 from perfvcs.site.folder import PAGES_VERSION, Output, digest, packed
 from perfvcs.site.forge import Forge
+from perfvcs.site.pages import Front, name_parts
 from perfvcs.store.removal import fold
-from perfvcs.text.characters import shorten, written
+from perfvcs.text.characters import coded, shorten, written
+from perfvcs.text.quantity import percent
+from perfvcs.text.words import newest_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,6 +40,7 @@ MARK_DIGITS = 10  # hex digits that tell addresses apart
 BENCHMARK_NAME = 160  # characters of a benchmark
 COMMIT_TITLE = 200  # of a commit's title
 ENVIRONMENT_CHARACTERS = 40  # of an environment
+ROWS = "assets/rows.js"
 VALUE = 200  # of what is said about it
 FIELDS = 24
 
@@ -108,14 +112,16 @@ def environments(
     several: Iterable[Environment], retired: Mapping[str, str] | None = None
 ) -> dict[str, model.EnvironmentData]:
     """The environments by fingerprint, each with a name that no other has: the values in which they
-    differ; ``retired`` ones last.
+    differ; the newest versions first, ``retired`` ones last.
     """
     by_fingerprint: dict[str, Environment] = {
         environment.fingerprint: environment for environment in several
     }
     gone, called = retired or {}, host.names(by_fingerprint.values())
     listed = {}
-    for mark in sorted(by_fingerprint, key=lambda mark: (mark in gone, called[mark], mark)):
+    for mark in sorted(
+        by_fingerprint, key=lambda mark: (mark in gone, newest_first(called[mark]), mark)
+    ):
         values = {
             shorten(name, ENVIRONMENT_CHARACTERS): shorten(value, VALUE)
             for name, value in list(by_fingerprint[mark].fields.items())[:FIELDS]
@@ -186,8 +192,10 @@ class Templates:
             bytecode_cache=cache,
             finalize=written,
         )
+        made.filters |= {"coded": coded, "percent": percent}
         made.globals["forge"] = self._forge.of_commit
         made.globals["verdicts"] = WORDS
+        made.globals["name_parts"] = name_parts
         return made
 
     def output(
@@ -214,6 +222,20 @@ class Templates:
 
         return Output(
             (path, beside), digest(self.mark.encode(), key.encode()), files, shared=True, last=last
+        )
+
+    def further_rows(self, page: Front, key: str) -> Output:
+        """The script with the rows of the front page's table that are not in the page itself, those
+        of series that are measured and those of ended ones.
+        """
+
+        def files() -> tuple[bytes]:
+            module: Any = self._environment.get_template("seriesrows.html").module
+            made = [str(module.rows(some, page.prefix, page.columns)) for some in page.further]
+            return (b"perf.table.rows = %b;\n" % msgspec.json.encode(made),)
+
+        return Output(
+            (ROWS,), digest(self.mark.encode(), key.encode()), files, shared=True, last=True
         )
 
     def _html(self, path: str, template: str, page: msgspec.Struct, text: bytes) -> bytes:

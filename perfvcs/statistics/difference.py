@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp, log
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -60,6 +61,28 @@ def interval(values: ArrayLike, confidence: float = 0.99) -> Interval:
     sample = moments(values)
     mean = combine(sample.mean, [sample.variance / np.shape(values)[1]], [sample.df], confidence)
     return Interval(sample.mean, mean.low, mean.high)
+
+
+class MeanInterval(NamedTuple):
+    """A mean with its interval; None for the ends of a single value."""
+
+    level: float
+    low: float | None
+    high: float | None
+
+
+def geometric(values: Sequence[float], confidence: float = 0.99) -> MeanInterval:
+    """The geometric mean of values with its interval; the arithmetic one where a value is not above
+    0.
+    """
+    positive = min(values) > 0
+    scaled = [log(value) for value in values] if positive else list(values)
+    found = interval([scaled], confidence)
+    back = exp if positive else float
+    level = back(float(found.centre[0]))
+    if len(values) < 2:
+        return MeanInterval(level, None, None)
+    return MeanInterval(level, back(float(found.low[0])), back(float(found.high[0])))
 
 
 @dataclass(frozen=True)

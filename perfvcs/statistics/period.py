@@ -21,6 +21,8 @@ from perfvcs.statistics.huber import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
@@ -29,6 +31,12 @@ FEWEST_SETTLING = 5  # pairs; fewer settle nothing
 # in 1.2 % of cases.
 EVIDENT_SHARE = 0.003
 ORDER_RATIO = 3  # with so many pairs, one in the rarer order is enough for its mean
+# pairs of the rarer order, below which outliers in all of them are no rarity: of five pairs with
+# two outliers in one version, one in ten has both in the rarer order
+FEWEST_ALONE = 4
+# benchmarks of the same executions, from which the median of their values is what these share
+FEWEST_TOGETHER = 20
+ONE_SIDED = 0.5  # of a period effect: half-way from one of both versions (0) to one of only one (1)
 
 
 def hotelling(
@@ -129,17 +137,26 @@ def paired(
     later: ArrayLike,
     confidence: float = 0.99,
     bend: float = BEND,
+    executions: ArrayLike | None = None,
 ) -> Shift:
     """``huber.paired`` with the period effect removed; ``later`` (groups, n): where the second
     sample was measured after the first.
 
+    ``executions`` (groups,) are numbers, the same for groups that were measured by the same
+    executions. What these share (a disturbance of one of them is one of all its benchmarks) is no
+    evidence of each: an effect has to be there without it, or in what is shared alone (see
+    ``_apart_from_shared``).
+
     d = shift + period where it was, shift - period elsewhere: two means, of each order. It costs a
     degree of freedom, so it is done where the effect is evident (p <= ``EVIDENT_SHARE``); one that
     is not leaves a balanced comparison unbiased, and only widens its interval. Where the rarer
-    order has less than a third of the pairs, an outlier there and an effect look alike: nothing is
-    pulled in, and the interval covers that of the means of both orders and Student's. Where one
-    order is all there is, shift and period are one, and the interval is infinite. Fewer than
-    ``FEWEST_SETTLING`` pairs are left as they are. Source: Fisher 1935, chapter 4.
+    order has fewer than ``FEWEST_ALONE`` pairs, it also has to be one of both versions (see
+    ``_of_both``): outliers of one version in just these pairs look like one otherwise. Where the
+    rarer order has less than a third of the pairs, an outlier there and an effect look alike:
+    nothing is pulled in, and the interval covers that of the means of both orders and Student's.
+    Where one order is all there is, shift and period are one, and the interval is infinite. Fewer
+    than ``FEWEST_SETTLING`` pairs are left as they are. Sources: Fisher 1935, chapter 4; Grizzle
+    1965 (the sums of the pairs).
     """
     import numpy as np
 
@@ -159,11 +176,9 @@ def paired(
     enough = (ORDER_RATIO * rarer >= n - 1) & (rarer > 1)
     plain, robust = _orders(gaps, order, tiny, np.inf), _orders(gaps, order, tiny, bend)
     df = np.full(len(gaps), n - 2.0)
-    evident = (
-        defined
-        & enough
-        & (combine(robust.period, [robust.variance], [df], None).p <= EVIDENT_SHARE)
-    )
+    evident = defined & enough & _is_evident(robust, (first, second), order)
+    if executions is not None and evident.any():
+        evident &= _apart_from_shared(first, second, order, np.asarray(executions), tiny, bend)
     lopsided = defined & ~enough
     shift = np.where(np.abs(robust.shift) <= tiny, 0.0, robust.shift)
     result = chosen(
@@ -187,6 +202,82 @@ def paired(
         drawn=np.where(evident, robust.drawn, unadjusted.drawn & ~lopsided),
         reach=np.where(evident, narrow, unadjusted.reach),
     )
+
+
+def _is_evident(
+    robust: Orders, sides: Sequence[ArrayLike], order: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Whether the period effect of ``robust`` is beyond chance, and no outliers of one version."""
+    import numpy as np
+
+    n = order.shape[1]
+    rarer = np.minimum(order.sum(axis=1), n - order.sum(axis=1))
+    df = np.full(len(order), n - 2.0)
+    beyond: NDArray[np.bool_] = (
+        combine(robust.period, [robust.variance], [df], None).p <= EVIDENT_SHARE
+    )
+    found: NDArray[np.bool_] = beyond & (
+        (rarer >= FEWEST_ALONE) | _of_both(sides[0], sides[1], order, robust.period)
+    )
+    return found
+
+
+def _apart_from_shared(
+    first: ArrayLike,
+    second: ArrayLike,
+    order: NDArray[np.bool_],
+    executions: NDArray[np.int64],
+    tiny: NDArray[np.float64],
+    bend: float,
+) -> NDArray[np.bool_]:
+    """Where a period effect is evident in what groups of the same executions share, or in a group
+    without that; everywhere where there are fewer than ``FEWEST_TOGETHER`` of them.
+
+    What executions share is the median over their groups of the distance from the group's own
+    median, for each execution of both versions. Source: Mosteller, Tukey 1977, chapter 9 (median
+    polish: rows are groups, columns are executions).
+    """
+    import numpy as np
+
+    sides = [np.asarray(side, dtype=np.float64) for side in (first, second)]
+    usable = np.isfinite(sides[0]).all(axis=1) & np.isfinite(sides[1]).all(axis=1)
+    evident = np.ones(len(order), dtype=np.bool_)
+    for execution in np.unique(executions):
+        here = np.flatnonzero((executions == execution) & usable)
+        if len(here) < FEWEST_TOGETHER:
+            continue
+        own = [side[here] - median(side[here])[:, None] for side in sides]
+        shared = [median(side.T)[None] for side in own]
+        own = [side - common for side, common in zip(own, shared, strict=True)]
+        both = [np.concatenate(parts) for parts in zip(own, shared, strict=True)]
+        orders = np.concatenate([order[here], order[here[:1]]])
+        rounded = np.append(tiny[here], tiny[here].max())
+        found = _orders(both[1] - both[0], orders, rounded, bend)
+        without = _is_evident(found, both, orders)
+        evident[here] = without[:-1] | without[-1]
+    return evident
+
+
+def _of_both(
+    first: ArrayLike, second: ArrayLike, later: NDArray[np.bool_], period: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Where the second place slows both versions alike, shape (groups,).
+
+    Such an effect leaves the sums of the pairs equal in both orders. One of one version alone moves
+    them as far apart as the differences: that is an interaction, or its outliers. Source: Grizzle
+    1965, the test for carry-over in a design of two periods.
+    """
+    import numpy as np
+
+    counts = later.sum(axis=1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        sums = np.asarray(first, dtype=np.float64) + np.asarray(second, dtype=np.float64)
+        means = [
+            np.where(here, sums, 0.0).sum(axis=1) / np.maximum(count, 1)
+            for here, count in ((later, counts), (~later, later.shape[1] - counts))
+        ]
+        away: NDArray[np.bool_] = np.abs(means[0] - means[1]) / 2 <= ONE_SIDED * np.abs(period)
+    return away
 
 
 def _lopsided(

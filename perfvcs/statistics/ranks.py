@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import sqrt
+from math import ceil, exp, floor, lgamma, log, log1p, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.statistics.difference import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 TRANSFORMS = ("none", "log", "1/x", "1/sqrt x")
 MOST_VALUES = 5000  # with more values, the p of the test is no longer exact enough to report
 SMALLEST_NUMBER = 1e-300  # 1/x of less is beyond a float
+NORMAL_VARIANCE = 100.0  # of a binomial number, from which it is taken as normal
 EXACT = 30  # up to this many values per side, the exact distribution is used
 CHUNK_DIFFERENCES = 4_000_000  # differences held at once
 
@@ -262,3 +263,54 @@ def _test(
     if chosen.any():
         statistic[chosen], p[chosen] = test(a[chosen], b[chosen])
     return Tested(statistic, p)
+
+
+class PercentileInterval(NamedTuple):
+    """A percentile of a sample with its interval; None for an end that too few values have."""
+
+    level: float
+    low: float | None
+    high: float | None
+
+
+def percentile(values: Sequence[float], share: float, confidence: float) -> PercentileInterval:
+    """The percentile ``share`` (0.99: the 99th) of independent values, between order statistics,
+    with its interval of any distribution.
+
+    The ends are the order statistics that a binomial number of values lies below with at least that
+    ``confidence``, half of the error at each end; from n p (1 - p) = 100 on by the normal
+    distribution. Source: David, Nagaraja, Order Statistics, section 7.1; the level is Hyndman and
+    Fan's definition 7.
+    """
+    ordered = sorted(values)
+    n, tail = len(ordered), (1 - confidence) / 2
+    place = share * (n - 1)
+    low = int(place)
+    level = ordered[low] + (place - low) * (ordered[min(low + 1, n - 1)] - ordered[low])
+    first, last = _ends(n, share, tail)
+    below = ordered[first - 1] if first >= 1 else None
+    return PercentileInterval(level, below, ordered[last - 1] if last <= n else None)
+
+
+def _ends(n: int, share: float, tail: float) -> tuple[int, int]:
+    """The largest number r with P(X < r) <= tail, and the smallest s with P(X >= s) <= tail, of a
+    binomial X; 0 and n + 1 where there is none.
+    """
+    variance = n * share * (1 - share)
+    if variance >= NORMAL_VARIANCE:
+        half = NormalDist().inv_cdf(1 - tail) * sqrt(variance)
+        return floor(n * share - half), ceil(n * share + half) + 1
+    below, first, last = 0.0, 0, n + 1
+    for count in range(n + 1):  # below is P(X < count)
+        if below <= tail:
+            first = count
+        if 1 - below <= tail:
+            last = min(last, count)
+        below += exp(
+            lgamma(n + 1)
+            - lgamma(count + 1)
+            - lgamma(n - count + 1)
+            + count * log(share)
+            + (n - count) * log1p(-share)
+        )
+    return first, last

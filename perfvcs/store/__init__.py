@@ -240,7 +240,9 @@ class Store(StoreContents):
         from perfvcs.store.restoration import last_whole
 
         try:
-            return last_whole(self._git, STORE_FORMAT, corruption(self.path, self._git).lost)
+            with locks.still(self.path):
+                lost = corruption(self.path, self._git).lost
+            return last_whole(self._git, STORE_FORMAT, lost)
         except GitFailed:  # git does not take it for a repository
             return None
 

@@ -111,6 +111,17 @@ def shared(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def still(path: Path) -> Iterator[None]:
+    """While objects are read one by one, of which none must move; a store that is read-only nobody
+    packs. Raises Contended.
+    """
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(Unwritable):
+            stack.enter_context(shared(path))
+        yield
+
+
+@contextlib.contextmanager
 def alone(path: Path) -> Iterator[None]:
     """While the store is packed: nobody writes."""
     with _held(path, "gc", fcntl.LOCK_EX):

@@ -15,7 +15,8 @@ import msgspec
 from perfvcs.errors import PerfError
 from perfvcs.git.bare import Bare, Fault
 from perfvcs.git.stream import Import
-from perfvcs.profile import Profile, decode
+from perfvcs.profile import Profile
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.validity import Malformed
 from perfvcs.system.foreign import UNDECODABLE
 

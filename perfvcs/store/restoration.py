@@ -4,7 +4,6 @@ still have.
 
 from __future__ import annotations
 
-import contextlib
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -14,11 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.git.bare import Bare, GitFailed
 from perfvcs.git.stream import STORE_BRANCH, Import, blob_id
-from perfvcs.profile import decode
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.validity import MAX_PROFILE, Malformed
 from perfvcs.store import locks, removal
 from perfvcs.store.corruption import corruption, listed, set_aside
-from perfvcs.store.locks import Unwritable
 from perfvcs.store.removal import PROFILE_PATH, Damaged, path_of, united, verified
 from perfvcs.system import disk
 
@@ -57,10 +55,12 @@ def problems(store: Store, git: Bare) -> list[Problem]:
         tip = store.tip()
     except Damaged as error:
         return [Problem("", str(error))]
-    lost = corruption(store.path, git).lost
+    with locks.still(store.path):
+        lost = corruption(store.path, git).lost
+        said = _of_objects(git, tip)
     faults = [
         Problem("", f"git fsck: {line}")
-        for line in _of_objects(store, git, tip).splitlines()
+        for line in said.splitlines()
         if line.strip() and not (lost and ABOUT_CORRUPTION.search(line))
     ]
     if lost:
@@ -106,19 +106,16 @@ def _unlisted(git: Bare, tree: str, above: str = "") -> Iterator[str]:
         yield from _unlisted(git, f"{tree}{'/' if above else ':'}{name}", folder)
 
 
-def _of_objects(store: Store, git: Bare, tip: str) -> str:
+def _of_objects(git: Bare, tip: str) -> str:
     """What git says is wrong with the objects up to ``tip``, while nobody packs them.
 
     It would take one that moves for one that is missing, and of the branch itself one that has come
     since it began.
     """
-    with contextlib.ExitStack() as stack:
-        with contextlib.suppress(Unwritable):  # nobody packs a store that is read-only
-            stack.enter_context(locks.shared(store.path))
-        try:
-            git.run("fsck", "--full", "--strict", "--no-dangling", "--no-progress", tip)
-        except GitFailed as error:
-            return str(error)
+    try:
+        git.run("fsck", "--full", "--strict", "--no-dangling", "--no-progress", tip)
+    except GitFailed as error:
+        return str(error)
     return ""
 
 

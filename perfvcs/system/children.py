@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 import warnings
@@ -43,6 +44,7 @@ WORTH_SECONDS = (
     0.5
 )
 DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG of Linux
+SHARES = sys.platform == "linux"
 _assigned: list[Callable[[int], Any]] = []  # in a fork: the work on the item with a number
 
 
@@ -51,7 +53,7 @@ def keeping() -> Iterator[None]:
     """Everything that is started meanwhile ends with this process, however that ends, and after an
     interruption with this context.
 
-    Nothing is kept where there is no shell.
+    Nothing is kept where there is no shell, or no /proc.
     """
     before = os.environ.get(MARKER)
     token = os.urandom(8).hex()
@@ -61,7 +63,7 @@ def keeping() -> Iterator[None]:
     environ = {"PATH": os.environ.get("PATH", "") + os.pathsep + os.defpath, "LC_ALL": "C"}
     keeper = 0
     try:
-        with suppress(OSError):
+        with suppress(OSError, NotImplementedError):
             # in a session of its own, out of reach for Ctrl-C
             keeper = os.posix_spawn(
                 SHELL,
@@ -101,11 +103,13 @@ def shared(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result
     take the next ones in turn.
 
     In this process until it is seen that the forks are worth their start; and where there are fewer
-    than 16 items, one processor, or other threads, which a fork would not have. What the forks
-    could not do is done all over again. Results are pickled; nothing else that the work changes
-    comes back. The work must not use SQLite, whose connections no fork may touch.
+    than 16 items, one processor, or other threads, which a fork would not have; and on systems that
+    are not Linux, whose libraries may not be used in a fork. What the forks could not do is done
+    all over again. Results are pickled; nothing else that the work changes comes back. The work
+    must not use SQLite, whose connections no fork may touch.
     """
-    alone = len(items) < FEWEST_ITEMS or _processors() < 2 or threading.active_count() > 1
+    is_small = len(items) < FEWEST_ITEMS or len(processors()) < 2
+    alone = is_small or not SHARES or threading.active_count() > 1
     results: list[Result] = []
     begun = time.process_time()
     for done, item in enumerate(items):
@@ -160,5 +164,10 @@ def _turn(number: int) -> Any:
     return _assigned[-1](number)
 
 
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+def processors() -> list[int]:
+    """The numbers of the processors that this process may use; all where the system has no such
+    limits.
+    """
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

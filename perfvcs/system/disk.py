@@ -54,6 +54,8 @@ def is_stream(path: Path) -> bool:
 
 def _write_unnamed(folder: int, name: str, content: bytes | mmap, mode: int | None) -> bool:
     """By way of a file without a name, which goes with the process; False where there are none."""
+    if not hasattr(os, "O_TMPFILE"):
+        return False
     try:
         number = os.open(".", os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, 0o666, dir_fd=folder)
     except OSError as error:

@@ -37,14 +37,15 @@ def owns(args: Sequence[str], is_here: Callable[[str], bool]) -> bool:
     """Whether these arguments (command first) are for Linux perf.
 
     Three commands are ours and theirs: ``help`` is theirs with one of their commands, ``version``
-    with anything but a request for help, and ``check feature NAME`` unless something here is called
-    ``feature``, as ``is_here`` says of files and revisions.
+    with options other than a request for help, and ``check feature NAME`` unless something here is
+    called ``feature``, as ``is_here`` says of files and revisions.
     """
     name, *rest = args
     if name == "help":
         return bool(rest) and rest[0] in COMMANDS
     if name == "version":
-        return bool(rest) and not {"-h", "--help"} & set(rest)
+        options = rest and all(word.startswith("-") for word in rest)
+        return bool(options) and not {"-h", "--help"} & set(rest)
     if name == "check":
         words = [word for word in rest if word not in ("-q", "--quiet")]
         return len(words) == 2 and words[0] == "feature" and not is_here("feature")

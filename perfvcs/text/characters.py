@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 # Letters and marks that Unicode calls printable and no font draws: joiners of graphemes, fillers,
 # variation selectors.
-UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+UNSEEN = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0"
+    + "".join(map(chr, (*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0))))
 )
 # What joins the parts of an emoji, or of a word in Persian or Hindi: behind such a character it is
 # left out, anywhere else it is shown.
+JOINERS = frozenset("\ufe0e\ufe0f\u200c\u200d")
 JOINING = (
     "(?<=[^\x00-\x7f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f])"
     "(?:[\ufe0e\ufe0f]\u200d?|[\u200c\u200d])"
@@ -30,6 +32,8 @@ JOINING = (
 FORMULA = r"'*[=+\-@\t\r\n]"
 # first strong isolate, pop: a right-to-left name does not reorder its neighbours
 ISOLATED = ("\u2068", "\u2069")
+ISOLATED_PART = "\u2068([^\u2068\u2069]*)\u2069"
+QUOTED = re.compile(r"`([^`\n]{1,200})`")  # a command in a sentence
 HEIGHTS = "▁▂▃▄▅▆▇█"
 ASCII_INK = "_.-=+*#@"  # rising ink, for terminals without the blocks
 MISSING_VALUE = " "
@@ -42,23 +46,32 @@ def shorten(name: str, width: int = 48) -> str:
     """A name on one line of at most ``width`` characters, its middle left out; control characters
     become visible.
 
-    Right-to-left text is isolated from its neighbours.
+    Right-to-left text is isolated from its neighbours. What was shortened before loses more of its
+    middle.
 
     >>> shorten("sort --reverse"), shorten("a" * 20, 9), shorten("two" + chr(10) + "lines")
     ('sort --reverse', 'aaaaa…aaa', 'two␊lines')
+    >>> shorten(shorten("b" * 300, 200), 9)
+    'bbbbb…bbb'
     """
-    if len(name) > width:
-        tail = (width - 1) * 2 // 5
-        name = f"{name[: width - 1 - tail]}…{name[len(name) - tail :]}"
-    return name if name.isascii() and name.isprintable() else _isolated(name)
+    if name.isascii() and name.isprintable():
+        return name if len(name) <= width else _without_middle(name, width)
+    if ISOLATED[0] in name:
+        name = re.sub(ISOLATED_PART, r"\1", name)
+    return _isolated(name if len(name) <= width else _without_middle(name, width))
+
+
+def _without_middle(name: str, width: int) -> str:
+    """The beginning and the end of a name, with one ellipsis between them."""
+    last = (width - 1) * 2 // 5
+    start, end = name[: width - 1 - last], name[len(name) - last :]
+    return f"{start.partition('…')[0]}…{end.rpartition('…')[2]}"
 
 
 @lru_cache(maxsize=1024)
 def _isolated(name: str) -> str:
-    """A name made visible, and isolated where any of it is written from right to left; one that is
-    isolated already stays so.
-    """
-    shown = visible(name.removeprefix(ISOLATED[0]).removesuffix(ISOLATED[1]))
+    """A name made visible, and isolated where any of it is written from right to left."""
+    shown = visible(name)
     foreign = any(unicodedata.bidirectional(character) in ("R", "AL") for character in shown)
     return f"{ISOLATED[0]}{shown}{ISOLATED[1]}" if foreign else shown
 
@@ -72,7 +85,8 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    text = re.sub(JOINING, "", text)
+    if not JOINERS.isdisjoint(text):
+        text = re.sub(JOINING, "", text)
     return text.translate(
         {ord(character): _symbol(character) for character in set(text) if hidden(character)}
     )
@@ -84,7 +98,7 @@ def hidden(character: str) -> bool:
     """
     return (
         not (character.isprintable() or unicodedata.category(character) == "Zs")
-        or UNSEEN.match(character) is not None
+        or character in UNSEEN
     )
 
 
@@ -110,8 +124,19 @@ def written(value: object) -> object:
     return printable(value) if type(value) is str else value
 
 
+def coded(text: str) -> str:
+    """A sentence of our own as HTML: what stands between backticks, such as a command, as code.
+
+    >>> str(coded("see `perf log` & <b>"))
+    'see <code>perf log</code> &amp; &lt;b&gt;'
+    """
+    from markupsafe import Markup, escape
+
+    return Markup(QUOTED.sub(r"<code>\1</code>", str(escape(printable(text)))))
+
+
 def _line(line: str) -> str:
-    parts = re.split(f"{ISOLATED[0]}([^{ISOLATED[0]}{ISOLATED[1]}]*){ISOLATED[1]}", line)
+    parts = re.split(ISOLATED_PART, line)
     return "".join(
         f"{ISOLATED[0]}{visible(part)}{ISOLATED[1]}" if place % 2 else visible(part)
         for place, part in enumerate(parts)
@@ -226,6 +251,8 @@ def columns(text: str) -> int:
     """How many columns of a terminal a text takes at most: East Asian wide characters and most
     emoji take two.
     """
+    if text.isascii():
+        return len(text)
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
 
 

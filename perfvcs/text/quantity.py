@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -23,6 +23,8 @@ NANO, TENTH = 1e-9, 9.99e-11
 SMALLEST_MANTISSA = 1e-3  # of a unit with a prefix: below, a smaller prefix is the better one
 SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 UNIT_WIDTH = 24  # characters of a unit
+SMALLEST_SHOWN = 100  # of the last decimal: a level with fewer has lost its digits beside a larger
+MOST_DECIMALS = 2  # of a change in percent, to tell an end of an interval from 0
 HUGE = 1e7  # percent from which on only their power of ten is of interest
 
 
@@ -125,8 +127,8 @@ def step(before: float | None, after: float | None, unit: str) -> str:
     """Two levels under one prefix, with four digits of the larger and as many decimals on both
     sides; empty where one is unknown.
 
-    >>> step(0.03895, 0.037, "s"), step(10e3, 12e3, ""), step(3, 4, "")
-    ('38.95 -> 37.00 ms', '10 k -> 12 k', '3 -> 4')
+    >>> step(0.03895, 0.037, "s"), step(10e3, 12e3, ""), step(1.226e-7, 1.926e-5, "s")
+    ('38.95 -> 37.00 ms', '10 k -> 12 k', '0.123 -> 19.26 us')
     """
     if before is None or after is None:
         return ""
@@ -135,12 +137,26 @@ def step(before: float | None, after: float | None, unit: str) -> str:
     top = max(abs(old), abs(new))
     if not math.isfinite(top):
         return f"{old} -> {new} {_short(chosen.unit)}".rstrip()
-    whole = old == int(old) and new == int(new)
-    digits = 0 if not top or whole else max(0, 3 - math.floor(math.log10(top)))
-    form = ".4g" if top >= 1e9 or 0 < top < 1e-3 else f",.{digits}f"
     # "10 -> 12 k" reads as if the first were ten
     both = f" {chosen.unit}" if chosen.unit and unit in COUNTS else ""
-    return f"{old:{form}}{both} -> {new:{form}} {_short(chosen.unit)}".rstrip()
+    return (
+        f"{_side(old, top, old, new)}{both} -> {_side(new, top, old, new)}"
+        f" {_short(chosen.unit)}".rstrip()
+    )
+
+
+def _side(value: float, top: float, *both: float) -> str:
+    """One level of a step, whose larger one is ``top``; one that is far smaller keeps three digits,
+    so that the ratio can be seen.
+    """
+    if top >= 1e9 or 0 < top < 1e-3:
+        return f"{value:.4g}"
+    if not top or all(level == int(level) for level in both):
+        return f"{value:,.0f}"
+    digits = max(0, 3 - math.floor(math.log10(top)))
+    if abs(value) >= SMALLEST_MANTISSA and abs(value) * 10**digits < SMALLEST_SHOWN:
+        return f"{value:.3g}"
+    return f"{value:,.{digits}f}"
 
 
 def at_sizes(sizes: tuple[float, float]) -> str:
@@ -179,13 +195,32 @@ def percent(effect: float) -> str:
 
 
 def change(effect: float, low: float | None, high: float | None) -> str:
-    """A relative change with its interval, where there is one.
+    """A relative change with its interval, where there is one, all with as many decimals.
 
-    >>> change(0.073, 0.051, 0.096), change(0.073, None, None)
-    ('+7.3 % [+5.1, +9.6]', '+7.3 %')
+    >>> change(0.073, 0.051, 0.096), change(0.073, None, None), change(-0.025, -0.049, -0.00046)
+    ('+7.3 % [+5.1, +9.6]', '+7.3 %', '-2.50 % [-4.90, -0.05]')
     """
-    bounds = "" if low is None or high is None else f" [{percent(low)[:-2]}, {percent(high)[:-2]}]"
-    return percent(effect) + bounds
+    if low is None or high is None:
+        return percent(effect)
+    texts = _alike([effect, low, high])
+    return f"{texts[0]} % [{texts[1]}, {texts[2]}]"
+
+
+def _alike(effects: Sequence[float]) -> list[str]:
+    """Relative changes in percent, with as many decimals as the largest of them has, or with one or
+    two more where an end would look like 0; each as ``percent`` writes it where that is more.
+    """
+    values = [100 * effect for effect in effects]
+    largest = max(map(abs, values))
+    if not math.isfinite(largest) or largest >= HUGE or largest < 0.005:
+        return [percent(effect)[:-2] for effect in effects]
+    _, _, decimals = percent(largest / 100)[:-2].partition(".")
+    digits = len(decimals)
+    while digits < MOST_DECIMALS and any(
+        abs(value) >= 0.005 and not round(value, digits) for value in values
+    ):
+        digits += 1
+    return [f"{value:+,.{digits}f}" if round(value, digits) else "0" for value in values]
 
 
 def difference(shift: float, low: float | None, high: float | None, unit: str) -> str:
@@ -205,7 +240,10 @@ def interval(low: float | None, high: float | None) -> str:
     """The interval of a relative change, such as ``[-0.3 %, +1.2 %]``; empty when a side is
     missing.
     """
-    return "" if low is None or high is None else f"[{percent(low)}, {percent(high)}]"
+    if low is None or high is None:
+        return ""
+    least, most = _alike([low, high])
+    return f"[{least} %, {most} %]"
 
 
 def duration(seconds: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import pairwise
 from typing import TypeVar
@@ -17,7 +18,11 @@ METRICS = {
     "run_delay": "run-queue delay",
 }
 FIRST_METRICS = ("wall", "cpu", "maxrss")
-COUNTED = ("degradation", "improvement")  # words with a plural
+PLURALS = {  # of words that have one
+    "degradation": "degradations",
+    "improvement": "improvements",
+    "limit exceeded": "limits exceeded",
+}
 ELLIPSIS = "…"  # what ``shorten`` puts in the middle of a long name
 
 
@@ -55,12 +60,22 @@ def tallied(words: Iterable[tuple[str, int]]) -> str:
     >>> tallied([("degradation", 2), ("same", 3)])
     '2 degradations, 3 same'
     """
-    return ", ".join(counted(count, word, "" if word in COUNTED else word) for word, count in words)
+    return ", ".join(counted(count, word, PLURALS.get(word, word)) for word, count in words)
 
 
 def metric_name(metric: str) -> str:
     """What a metric is called in headings; an unknown one keeps its name."""
     return METRICS.get(metric, metric)
+
+
+def newest_first(name: str) -> tuple[str | int, ...]:
+    """Sorts names by their texts and, where these are the same, the highest versions first.
+
+    >>> sorted(["3.9", "3.13", "arm 3.9"], key=newest_first)
+    ['3.13', '3.9', 'arm 3.9']
+    """
+    parts = re.split(r"([0-9]{1,18})", name)
+    return tuple(-int(part) if turn % 2 else part for turn, part in enumerate(parts))
 
 
 def metric_rank(metric: str) -> tuple[int, str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs import __version__
-from perfvcs.check.vocabulary import FINDINGS
+from perfvcs.check.vocabulary import SURE
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import tallied
@@ -86,7 +86,7 @@ def document(
         change["commit"] |= {"url": root and step.commit.url and root + step.commit.url}
         listed.append(change)
     words = [contents.finding(*pair).word for pair in pairs]
-    summary = tallied((word, words.count(word)) for word in FINDINGS if word in words)
+    summary = tallied((word, words.count(word)) for word in SURE if word in words)
     return Notice(
         project=project,
         branch=branch,

@@ -11,6 +11,7 @@ import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
+from perfvcs.profile import Design, Job, Metric, Resources
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
@@ -157,6 +158,31 @@ def test_an_acceptance_ends_on_its_day_and_the_report_says_so(project: Project, 
     assert json.loads(perf("accept", "--list", "--json").out)[0]["ended"] is True
 
 
+def test_an_accepted_time_takes_the_count_beside_it_along(project: Project, perf: Perf) -> None:
+    commits = measured(project, 0.010, 0.011)
+    store(
+        *(
+            sample_profile(
+                commit=commit,
+                job=Job(name="sort", collector="bytecode", cmd="./sort"),
+                design=Design(executions=1),
+                metrics={"bytecodes": Metric("", "lower", "deterministic")},
+                resources=Resources(
+                    names=["sort"], uid=[0], execution=[0], metrics={"bytecodes": [count]}
+                ),
+            )
+            for commit, count in zip(commits, (1e6, 1.1e6), strict=True)
+        )
+    )
+    known = ids(perf)
+    said = perf("accept", "sort:cpu", "--reason", "x").out
+    assert f"accepted {known['cpu']} " in said and f"accepted {known['bytecodes']} " in said
+    assert "1 degradation, 2 accepted" in perf("check", code=3).out
+    said = perf("accept", known["wall"], "--reason", "x").out
+    assert said.count("accepted ") == 1, "the count is accepted already"
+    perf("check")
+
+
 def test_an_acceptance_can_be_taken_back(project: Project, perf: Perf) -> None:
     measured(project, 0.010, 0.011)
     known = ids(perf)
@@ -194,7 +220,7 @@ def test_an_id_of_an_earlier_report_and_its_beginning_will_do(project: Project, 
 @pytest.mark.parametrize(
     ("arguments", "cure"),
     [
-        ((), "use one of --list, --remove and --renew"),
+        ((), "use one of --list, --remove, --renew and --ratchet"),
         (("sort", "--list"), "use one of"),
         (("sort",), "say why with --reason"),
         (("--list", "--reason", "x"), "name it"),
@@ -211,8 +237,6 @@ def test_an_id_of_an_earlier_report_and_its_beginning_will_do(project: Project, 
 def test_what_cannot_be_accepted_names_the_cure(
     project: Project, perf: Perf, arguments: tuple[str, ...], cure: str
 ) -> None:
-    from perfvcs.profile import Job
-
     commits = measured(project, 0.010, 0.011)
     job = Job(name="parse", collector="time", cmd="./parse")
     store(
@@ -343,19 +367,23 @@ def test_what_a_squash_left_behind_is_offered_for_renewal_and_renewed(
         for entry, row in tomllib.loads((project.root / FILE).read_text()).items()
     }
     out = " ".join(perf("check", code=3).out.split())
-    assert (
-        out.count(
-            "for a commit that is not in this history (the parser checks its input): perf accept --renew"
-        )
-        >= 1
-    )
-    said = perf("accept", "--renew").out
+    assert "for a commit that is not in this history (the parser checks its input)" in out
+    following = "2 degradations were accepted before a squash or a rebase: perf accept --renew"
+    assert f"Next: {following}" in out and "perf accept ID" not in out
+    assert following in perf("check", "--quiet", code=3).out
+    before = tomllib.loads((project.root / FILE).read_text())
+    said = perf("accept", "--renew", "sort:wall").out
+    assert said.count("accepted ") == 1 and "was accepted before" not in said
+    said += perf("accept", "--renew").out
     assert said.count("accepted ") == 2 and "commit perf-accepted.toml" in said
     new = tomllib.loads((project.root / FILE).read_text())
+    levels = [sorted(row["effect"] for row in rows.values()) for rows in (before, new)]
+    assert levels[0] == levels[1], "what was accepted stays the level"
     assert len(new) == 2 and not old.keys() & new.keys()
     assert {row["target"] for row in new.values()} == {merged}
     assert {row["reason"] for row in new.values()} == {"the parser checks its input"}
-    perf("check")
+    checked = perf("check").out
+    assert "of other changes" not in checked and "2 accepted" in checked
     assert "no acceptance needs to be renewed" in perf("accept", "--renew", code=2).err
 
 
@@ -373,7 +401,9 @@ def test_nothing_is_renewed_without_a_report_or_beside_another_wish(
     project.commit()
     perf("init")
     assert "no acceptance needs to be renewed" in perf("accept", "--renew", code=2).err
-    assert "--list, --remove and --renew" in perf("accept", "--renew", "--list", code=2).err
+    assert (
+        "--list, --remove, --renew and --ratchet" in perf("accept", "--renew", "--list", code=2).err
+    )
 
 
 def test_a_metric_without_a_ratio_is_accepted_by_its_shift(project: Project, perf: Perf) -> None:

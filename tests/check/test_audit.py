@@ -315,3 +315,24 @@ def test_a_folder_that_cannot_be_written_hinders_nothing(project: Project) -> No
     store(*itself(commit))
     (Repository.find().home / "audits.json").mkdir()
     assert audit(Repository.find(), "HEAD").trials == 1
+
+
+def test_the_json_of_a_check_has_the_false_alarms_of_the_series(
+    project: Project, perf: Perf
+) -> None:
+    before = project.commit("before")
+    commit = project.commit("after")
+    job = Job(name="sort", collector="time", cmd="./sort")
+    walls = [noisy(0.01, seed=1), noisy(0.011, seed=2)]
+    store(*interleaved([before, commit], walls, job=job))
+    assert json.loads(perf("check", "--json", code=3).out)["false_alarms"] is None
+    store(*itself(commit))
+    alarms = json.loads(perf("check", "--json", code=3).out)["false_alarms"]
+    found = audit(Repository.find(), "HEAD")
+    assert alarms == {
+        "rate": found.rate,
+        "low": found.low,
+        "high": found.high,
+        "sessions": 1,
+        "trials": 1,
+    }

@@ -1,10 +1,12 @@
 import json
 from collections.abc import Callable
+from math import log1p
 from typing import Any
 
 import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
+from scipy import stats
 
 from perfvcs.check.change import Report
 from perfvcs.check.method import CheckRequest
@@ -147,6 +149,25 @@ def test_json_and_markdown_hold_the_whole_report(project: Project, perf: Perf) -
     assert perf("check", "--quiet", code=3).out == "2 degradations; 2 of 2 comparisons settled\n"
 
 
+def test_json_has_the_smallest_effect_that_would_have_been_found(
+    project: Project, perf: Perf
+) -> None:
+    """By the width of the interval: with ten pairs, 4.5 standard errors are found at 99 %."""
+    measured(project, 0.010, 0.011)
+    found = json.loads(perf("check", "--json", code=3).out)
+    assert found["false_alarms"] is None
+    for change in found["changes"]:
+        half = (log1p(change["high"]) - log1p(change["low"])) / 2
+        executions = change["executions"][0]
+        degrees = executions - 1 if change["paired"] else 2 * executions - 2
+        error = half / stats.t.ppf(0.995, degrees)
+        # the noncentral t distribution says how often so large an effect is found
+        point = stats.t.ppf(0.995, executions - 1)
+        shift = log1p(change["smallest"]) / error
+        chance = stats.nct.sf(point, executions - 1, shift)
+        assert chance == pytest.approx(0.8, abs=0.01) or change["smallest"] == change["delta"]
+
+
 def test_the_last_verdict_is_remembered(project: Project, perf: Perf) -> None:
     one, _ = measured(project, 0.010, 0.011)
     perf("check", code=3)
@@ -168,6 +189,8 @@ def test_the_last_verdict_is_remembered(project: Project, perf: Perf) -> None:
         (("-n", "3"), 2, "-n goes with --measure or --audit"),
         (("--seed", "0"), 2, "--seed goes with --measure or --audit"),
         (("--wait",), 2, "--wait goes with --measure or --audit"),
+        (("--budget", "1min"), 2, "--budget goes with --measure or --audit"),
+        (("--measure", "--budget", "soon"), 2, "--budget"),
         (("--measure", "--sample", "3"), 2, "--sample goes with --select"),
     ],
 )

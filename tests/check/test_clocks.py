@@ -127,7 +127,7 @@ def test_measuring_does_not_go_on_with_a_clock_that_shows_nothing() -> None:
 def test_a_change_much_larger_than_a_tick_is_one() -> None:
     change = verdict(read(0.0032, 0.001), read(0.0096, 0.001, seed=3))
     assert (change.word, change.gate) == ("degradation", True)
-    # one tick apart without any noise: slower for sure, by how much is open
+    # one tick apart without any noise: slower for sure, by how much is undecided
     one = verdict([0.003] * 10, [0.004] * 10)
     assert (one.word, one.gate) == ("degradation", False)
     assert one.low == pytest.approx(0, abs=1e-9)

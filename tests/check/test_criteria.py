@@ -5,6 +5,7 @@ its judge is said in every form.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -542,6 +543,52 @@ def test_what_is_new_or_ignored_does_not_hide_the_rest(project: Project, perf: P
     ]
     said = flat(perf("check", "-v", code=3))
     assert f"{rules[-1]}), the benchmark {' and '.join(files)}" in said
+
+
+def test_a_new_module_that_python_would_take_for_one_of_the_benchmark_is_named(
+    project: Project, perf: Perf
+) -> None:
+    before = {"perf.toml": JOB, "benchdata.py": "import random\n", "lib.py": "\n"}
+    for path, is_named in (
+        ("benchdata/__init__.py", True),
+        ("random.py", True),
+        ("tomllib.py", False),
+        ("lib/__init__.py", False),
+    ):
+        commits = changed(project, before, {path: "\n"})
+        said = flat(perf("check", *commits, code=None))
+        assert (f"a module before the benchmark's {path}" in said) == is_named
+        (project.root / path).unlink()
+        project.commit("back again")
+
+
+def test_a_new_module_that_is_taken_for_an_installed_one_is_named(
+    project: Project, perf: Perf
+) -> None:
+    before = {
+        "perf.toml": settings("python3 -m other.tool"),
+        "benchdata.py": "import os, random as r; import numpy.linalg\nfrom lib import x\n",
+        "lib.py": "\n",
+        "src/own.py": "\n",
+        "test_own.py": "import own\nimport tests.data\n",
+        "tests/data.py": "\n",
+    }
+    named = ("numpy/__init__.py", "other.py", "random.py")
+    others = ("lib/__init__.py", "new.py", "own.py", "r.py", "tests/more.py")
+    commits = changed(project, before, dict.fromkeys((*named, *others), "\n"))
+    document = json.loads(perf("check", "--json", *commits, code=None).out)
+    files = {one["what"]: one["files"] for one in document["judged_by"]["differences"]}
+    assert files["a module before the benchmark's"] == list(named)
+
+
+def test_benchmarks_of_a_million_empty_lines_are_searched_at_once(
+    project: Project, perf: Perf
+) -> None:
+    before = {"perf.toml": JOB, "benchdata.py": "import random\n" + "\n" * 900_000 + "x = 1\n"}
+    commits = changed(project, before, {"random.py": "\n"})
+    began = time.process_time()
+    assert "a module before the benchmark's random.py" in flat(perf("check", *commits, code=None))
+    assert time.process_time() - began < 10
 
 
 def test_files_that_measure_nothing_are_not_named(project: Project, perf: Perf) -> None:

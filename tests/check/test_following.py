@@ -13,7 +13,8 @@ from test_check_command import Perf, measured, store
 
 from perfvcs.check import compare
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Resources
-from perfvcs.reports.causes import CAUSE_KINDS, changed_files, following, functions
+from perfvcs.reports.causes import CAUSE_KINDS, changed_files, functions
+from perfvcs.reports.nextsteps import Known, following
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 
@@ -30,10 +31,10 @@ def test_commits_between_that_nobody_measured_are_to_be_searched(
     store(*interleaved([one, four], [noisy(0.01), noisy(0.011, seed=2)]))
     said = " ".join(perf("check", code=3).out.split())
     assert (
-        f"Next: perf bisect {one[:10]} {four[:10]} finds the commit: 2 commits between are not"
-        " measured." in said
+        "Next: find the commit (2 between are not measured):"
+        f" perf bisect {one[:10]} {four[:10]}" in said
     )
-    assert json.loads(perf("check", "--json", code=3).out)["next"].startswith("Next: perf bisect")
+    assert "perf bisect" in json.loads(perf("check", "--json", code=3).out)["next"]
 
 
 def test_what_hosts_measured_is_searched_on_the_same_hosts(project: Project) -> None:
@@ -42,19 +43,18 @@ def test_what_hosts_measured_is_searched_on_the_same_hosts(project: Project) -> 
     three = project.commit("three")
     before, after = interleaved([one, three], [noisy(0.01), noisy(0.011, seed=2)])
     sides, report = (State(one), State(three)), compare([before], [after])
-    said = following(Repository.find(create=True), *sides, report, 10, scheduler="tcp://hosts:8786")
-    assert (
-        said.startswith("Next: perf bisect ")
-        and " --scheduler tcp://hosts:8786 finds the commit: 1 commit" in said
-    )
+    known = Known(10, "tcp://hosts:8786")
+    (said,) = following(Repository.find(create=True), *sides, report, known)
+    assert said.startswith("Next: find the commit (1 between is not measured): perf bisect ")
+    assert said.endswith(" --scheduler tcp://hosts:8786")
 
 
 def test_commits_between_that_were_measured_are_to_be_judged(project: Project, perf: Perf) -> None:
     commits = measured(project, 0.010, 0.010, 0.011)
     said = " ".join(perf("check", "HEAD~2", "HEAD", code=3).out.split())
     assert (
-        f"Next: perf check {commits[0][:10]}..{commits[2][:10]} judges the 1 commit between, one by"
-        " one." in said
+        "Next: judge the 1 commit between one by one:"
+        f" perf check {commits[0][:10]}..{commits[2][:10]}" in said
     )
 
 
@@ -63,9 +63,8 @@ def test_a_commit_beside_its_baseline_is_to_be_looked_at_or_accepted(
 ) -> None:
     one, two = measured(project, 0.010, 0.011)
     lines = perf("check", code=3).out.splitlines()
-    assert (
-        f"Next: perf show {one[:10]} {two[:10]}; if wanted: perf accept ID --reason TEXT" in lines
-    )
+    assert f"Next: draw both: perf show {one[:10]} {two[:10]}" in lines
+    assert "If it is wanted: perf accept ID --reason TEXT" in lines
     measured(project, 0.010, 0.009)
     assert "perf accept" not in perf("check").out
 
@@ -80,7 +79,7 @@ def test_commits_that_are_not_on_one_line_have_nothing_between_them(
     project.commit("unmeasured")
     end = project.commit("end")
     store(*interleaved([side, end], [noisy(0.01), noisy(0.011, seed=2)]))
-    assert "Next: perf show" in perf("check", "side", "HEAD", code=3).out
+    assert "Next: draw both: perf show" in perf("check", "side", "HEAD", code=3).out
 
 
 def test_the_files_that_differ_are_named_the_most_changed_first(

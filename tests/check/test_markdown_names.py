@@ -157,6 +157,7 @@ def test_the_rules_see_what_a_service_makes_of_names_that_nobody_minds() -> None
     }
 
 
+@pytest.mark.slow
 @given(NAMES)
 @example("@\u200bada")
 def test_a_name_is_a_paragraph_of_its_own_text(name: str) -> None:

@@ -534,6 +534,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [*PUBLISHED, "curves", "auto"])
 @each("odd", ODD)
 @each("executions", [1, 6])

@@ -18,16 +18,14 @@ from conftest import Project
 from samples import interleaved, noisy
 from test_check_command import Perf, store
 
-from benchmarks.small_projects.claims import Claim, contradictions, of_history, of_report
+from benchmarks.small_projects.claims import Claim, contradictions, name_of, of_history, of_report
 from perfvcs.profile import Environment
 
 Situation = Callable[[Project, Perf], tuple[str, ...]]
 SITUATIONS: dict[str, Situation] = {}
 SLOW: list[str] = []
-STEP = re.compile(
-    r"`(perf [^`]+)`|(?<![\w`])(perf (?:show|check|bisect|accept|collect|plan) [^;,:]*)"
-)
-PROSE = re.compile(r" (?:finds|judges|compares)\b.*|\.$")
+# a command ends its line, or stands in quotes
+STEP = re.compile(r"`(perf [^`]+)`|^(?:.*: | +)(perf .*)$", re.MULTILINE)
 WORK = """\
 import json, os, random
 with open("times.json") as file:
@@ -145,6 +143,16 @@ def between(project: Project, perf: Perf) -> tuple[str, ...]:
     commits(project, 4)
     options = {"revisions": ("HEAD~3", "HEAD")}
     imported(project, perf, {"sort": 12}, {"sort": 13}, "--in-turns", **options)  # type: ignore[arg-type]
+    return ("check",)
+
+
+@situation("a slip in a function", slow=True)
+def slip(project: Project, perf: Perf) -> tuple[str, ...]:
+    program = "def work():\n    return sum(range({}))\n\n\nfor _ in range(20):\n    work()\n"
+    for number, turns in enumerate([50_000, 200_000]):
+        files = {"perf.toml": JOB, "work.py": program.format(turns)}
+        project.commit(f"change {number}", **files)
+    perf("check", "--measure", "HEAD~1", "HEAD", code=3)
     return ("check",)
 
 
@@ -346,17 +354,17 @@ class Report:
 
 
 def next_lines(text: str) -> str:
-    """The part of a report that names the next step, on one line."""
+    """The part of a report that names the next steps."""
     match = re.search(
         r"^(?:Next|To settle|Open after).*?(?=^\d|^\S+ [\d-]+  |\Z)", text, re.M | re.S
     )
-    return " ".join(match[0].split()) if match else ""
+    return match[0] if match else ""
 
 
 def steps(line: str) -> Iterator[list[str]]:
     """The commands that a line names."""
     for quoted, plain in STEP.findall(line):
-        yield shlex.split(PROSE.sub("", quoted or plain))[1:]
+        yield shlex.split(quoted or plain)[1:]
 
 
 def answered(perf: Perf, step: list[str]) -> list[Claim]:
@@ -371,9 +379,14 @@ def answered(perf: Perf, step: list[str]) -> list[Claim]:
         target, effect = found["target"], found["effect"]
         values = (effect[name] for name in ("value", "low", "high"))
         return [Claim("bisect", target["benchmark"], target["metric"], *values)]
+    if step[0] == "blame":
+        found = json.loads(perf("blame", "--stored", *step[1:], "--json").out)
+        values = (found[name] for name in ("effect", "low", "high"))
+        return [Claim("blame", name_of(found | {"uid": found["unit"]}), found["metric"], *values)]
     return []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SITUATIONS]
 )
@@ -391,3 +404,15 @@ def test_the_next_step_runs_as_printed_and_agrees(name: str, project: Project, p
         if claims:
             subjects = {claim.subject.partition(" [")[0] for claim in claims}
             assert subjects & {one.subject for one in report.claims}, (report.next, said)
+
+
+@pytest.mark.slow
+def test_a_report_says_which_of_the_stored_pairs_it_is_by(project: Project, perf: Perf) -> None:
+    drawn(project, {"sort": 0.012}, {"sort": 0.02})
+    first = perf("check", "--measure", "-n", "5", "HEAD~1", "HEAD", code=3)
+    assert "Judged by" not in first.out + perf("check", code=3).out
+    again = perf("check", "--measure", "-n", "6", "HEAD~1", "HEAD", code=3).out
+    (line,) = [line for line in again.splitlines() if line.startswith("Judged by")]
+    assert line.startswith("Judged by the 6 pairs of this call; by all 11 that are stored:")
+    (words,) = steps(again[again.index("Judged by") :].partition("Next:")[0])
+    assert "Judged by 11 pairs of 2 sessions." in perf(*words, code=3).out

@@ -12,6 +12,7 @@ from test_check_text import change, report
 
 from perfvcs.check import Report
 from perfvcs.check.answer import sentence
+from perfvcs.check.brief import brief
 from perfvcs.check.change import Difference, JudgedBy, Overall
 from perfvcs.check.markdown import markdown
 from perfvcs.check.movement import entries
@@ -147,7 +148,7 @@ def test_what_fails_the_check_comes_before_what_is_larger() -> None:
         (
             [change("inconclusive"), change("same", metric="cpu")],
             (
-                "no change is shown, and 1 of 2 comparisons is open; sort: wall time +7.3 % [+5.1,"
+                "no change is shown, and 1 of 2 comparisons is undecided; sort: wall time +7.3 % [+5.1,"
                 " +9.6]"
             ),
         ),
@@ -159,7 +160,7 @@ def test_what_fails_the_check_comes_before_what_is_larger() -> None:
         (
             [change(accepted="wanted"), change("inconclusive", metric="cpu")],
             (
-                "no change is shown beyond what is accepted, and 1 of 2 comparisons is open; sort:"
+                "no change is shown beyond what is accepted, and 1 of 2 comparisons is undecided; sort:"
                 " CPU time +7.3 % [+5.1, +9.6]"
             ),
         ),
@@ -184,6 +185,15 @@ def test_a_job_that_did_not_change_as_a_whole_is_said_beside_its_unit_that_did()
     )
     assert sentence(other).startswith("sort: test 1 became slower: wall time +7.3 % [+5.1, +9.6];")
     assert "; sort in all: wall time -3.0 %" in sentence(other)
+
+
+def test_of_a_job_as_a_whole_cpu_time_is_said_where_wall_time_is_known_much_less_well() -> None:
+    given = with_jobs(
+        report(change(uid="test 1"), change("same", uid="test 2")),
+        job(2, effect=0.028, low=-0.132, high=0.216),
+        job(2, metric="cpu", effect=0.123, low=0.099, high=0.146),
+    )
+    assert sentence(given).endswith("; sort in all: CPU time +12.3 % [+9.9, +14.6]")
 
 
 def test_what_moved_most_is_named_not_the_process_around_it() -> None:
@@ -232,7 +242,7 @@ def test_where_the_clocks_disagree_cpu_time_leads_and_the_line_says_why() -> Non
     vague = structs.replace(wall, effect=2.25, low=0.563, high=5.76)
     exact = structs.replace(cpu, effect=0.926, low=0.88, high=0.97)
     assert sentence(report(vague, exact)) == (
-        "sort became slower: CPU time +92.6 % [+88.0, +97.0]; wall time +225 % [+56.3, +576]"
+        "sort became slower: CPU time +92.6 % [+88.0, +97.0]; wall time +225 % [+56, +576]"
         " varies more, since it includes waiting"
     )
 
@@ -280,15 +290,14 @@ def test_bounds_that_rule_nothing_out_are_not_said() -> None:
         change("inconclusive", uid=f"test {number}", bound=0.0011 * number**1.5)
         for number in range(1, 101)
     ]
-    assert "Of the 100 comparisons half moved by at most 39 %." in screen(report(*mixed))
+    assert "Half of the 100 comparisons moved by at most 39 %." in screen(report(*mixed))
     few = [
         change("inconclusive", uid=f"test {number}", bound=0.001 * number**1.2)
         for number in range(1, 101)
     ]
     few.append(change("inconclusive", uid="one", bound=0.9))
-    assert (
-        "Of the 101 comparisons 19 of 20 moved by at most 24 %, and none moved by more"
-        in screen(report(*few))
+    assert "19 of 20 of the 101 comparisons moved by at most 24 %, none by more" in screen(
+        report(*few)
     )
 
 
@@ -380,10 +389,48 @@ def test_whatever_is_reported_takes_one_screen(
 
 
 def test_no_command_is_cut_at_the_end() -> None:
-    parts = [
-        "Open after 30 pairs",
-        "1,500 should settle it: perf check --measure 211e2d3be7 ba83c0610f -n 1500",
-        f"as it is: perf check 211e2d3be7 ba83c0610f {'long-' * 12}name --within 13",
+    what, command = "Next: find the commit:", f"perf bisect a1 b2 -- '{'long ' * 20}name'"
+    for most in (1, 2):
+        assert _closing(f"{what} {command}", most, 80) == [what, f"  {command}"]
+    assert _closing("Next: draw both: perf show a b", 1, 80) == ["Next: draw both: perf show a b"]
+    assert _closing("what to do " * 30, 2, 80)[-1].endswith("…")
+
+
+@each(
+    ("bounds", "moved", "expected"),
+    [
+        ([0.05], False, "Nothing moved by more than 5 % (1 comparison)."),
+        ([0.05], True, "Nothing else moved by more than 5 % (1 comparison)."),
+        ([0.98], True, "The other comparison may have moved by up to 98 %."),
+        ([0.3, 0.98], True, "The 2 other comparisons may have moved by up to 98 %."),
+        (
+            [0.05, None],
+            True,
+            "The other comparison moved by at most 5 %; of 1 more there is no bound.",
+        ),
+        (
+            [0.05, 0.29, None],
+            True,
+            "Half of the 2 other comparisons moved by at most 5 %, none by more than 29 %; of 1"
+            " more there is no bound.",
+        ),
+        ([3.0], False, "The comparison rules out nothing below 100 %."),
+        ([2.0, 3.0], True, "The 2 other comparisons rule out nothing below 100 %."),
+    ],
+)
+def test_what_did_not_move_is_said_in_the_singular_and_plural(
+    bounds: list[float | None], moved: bool, expected: str
+) -> None:
+    changes = [
+        change("inconclusive", uid=f"test {number}", bound=bound)
+        for number, bound in enumerate(bounds)
     ]
-    lines = _closing("; ".join(parts), 2, 80)
-    assert " ".join(line.strip() for line in lines) == "; ".join(parts[:2])
+    changes += [change("degradation", uid="slow")] * moved
+    assert expected in brief(report(*changes)).rest
+
+
+def test_a_metric_that_went_the_other_way_is_said_as_such() -> None:
+    slower = change("degradation", metric="maxrss", unit="B", effect=0.5, low=0.4, high=0.6)
+    faster = change("improvement", effect=-0.016, low=-0.02, high=-0.01)
+    (line,) = brief(report(slower, faster)).changes
+    assert line.details == ["but wall time -1.6 % (improvement)"]

@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 
 from perfvcs.check import Change
-from perfvcs.check.vocabulary import FINDINGS, ORDER, SURE, VERDICT_WORDS, WORDS, said
+from perfvcs.check.vocabulary import ORDER, SURE, VERDICT_WORDS, WORDS, said
 from perfvcs.pictures.canvas import COLOURS, SEEN
 from perfvcs.site.template import Templates
 from perfvcs.text.characters import columns
@@ -25,7 +25,7 @@ def change(word: str, accepted: str | None = None) -> Change:
 
 
 def test_each_word_has_a_row_and_nothing_else_has_one() -> None:
-    assert [*WORDS] == [*VERDICT_WORDS, "accepted", "drift"]
+    assert [*WORDS] == [*VERDICT_WORDS, "accepted"]
     assert [*WORDS][: len(ORDER)] == [*ORDER]
     assert all(word == row.word for word, row in WORDS.items())
 
@@ -41,7 +41,6 @@ def test_what_is_sure_moved_and_what_fails_is_sure() -> None:
         assert row.fails <= row.sure <= row.moved
         assert row.sure <= row.settled <= row.compared
     assert SURE == ("degradation", "improvement")
-    assert (*SURE, "drift") == FINDINGS
 
 
 def test_an_accepted_degradation_is_called_so_and_fails_nothing() -> None:
@@ -63,7 +62,7 @@ def test_the_glossary_has_each_word() -> None:
 def test_pages_list_the_signs_as_they_are_drawn() -> None:
     page = (ROOT / "docs" / "pages.md").read_text()
     for word, row in WORDS.items():
-        assert f"| {row.sign}{row.falling and ' ' + row.falling} | {word} |" in page, word
+        assert f"| {row.sign} | {word} |" in page, word
 
 
 def test_figures_draw_each_word_as_the_table_says() -> None:

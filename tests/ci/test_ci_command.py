@@ -208,6 +208,7 @@ def test_the_commit_is_measured_and_not_what_lies_about(change: Change) -> None:
     change.ci()
 
 
+@pytest.mark.slow
 def test_a_budget_that_is_too_short_settles_nothing_and_says_so(change: Change) -> None:
     change.project.commit("slow", **{"work.sh": "sleep 600"})
     said = change.ci("--budget", "1s", code=4)
@@ -241,7 +242,7 @@ def test_what_is_accepted_on_the_branch_does_not_fail_the_job_of_its_merge(
     change.project.git("switch", "--quiet", "--create", "change")
     change.level("2000")
     said = change.ci(code=3)
-    assert "Next: perf show" in said.out
+    assert "Next: find the function: perf blame" in said.out
     (name,) = set(re.findall(r"accept: (\w{7})", said.out))
     change.run("accept", name, "--reason", "wanted")
     assert "Accepted: work: inner" in change.ci().out
@@ -294,8 +295,8 @@ def test_github_shows_a_comment_a_summary_and_annotations(
     (body,) = service.bodies
     assert body.startswith("<!-- perfvcs-ci main -->\n> [!CAUTION]\n") and "became slower" in body
     following = (
-        f"Next, in a clone of the branch: perf ci --base {change.base[:10]}; if wanted: perf accept"
-        " ID --reason TEXT"
+        f"Next, in a clone of the branch: perf ci --base {change.base[:10]} If it is wanted:"
+        " perf accept ID --reason TEXT"
     )
     assert following in " ".join(said.out.split())
     assert "became slower" in (tmp_path / "summary.md").read_text()
@@ -338,9 +339,30 @@ def test_a_comment_on_no_change_is_asked_for_by_name(
     assert service.bodies[0].startswith("<!-- perfvcs-ci nightly -->")
 
 
-@pytest.mark.parametrize("words", [("--always",), ("--name", "nightly")])
+@pytest.mark.slow
+def test_a_check_run_that_can_be_required_passes_where_the_job_does(
+    change: Change, github: Callable[..., None], service: Service
+) -> None:
+    for level, code, conclusion in (("1000 ", 0, "success"), ("2000", 3, "failure")):
+        commit = change.level(level)
+        github()
+        change.ci("--out", "perf-ci", code=code)
+        assert f"check perf/main: {conclusion}\n" in change.post("--check-run")
+        where, run = service.checks[-1]
+        assert where == "/repos/ada/project/check-runs"
+        assert (run["name"], run["head_sha"], run["status"], run["conclusion"]) == (
+            "perf/main",
+            commit,
+            "completed",
+            conclusion,
+        )
+    assert "became slower" in run["output"]["title"]
+    assert "work" in run["output"]["summary"]
+
+
+@pytest.mark.parametrize("words", [("--always",), ("--name", "nightly"), ("--check-run",)])
 def test_options_of_a_comment_go_with_one(change: Change, words: tuple[str, ...]) -> None:
-    assert "are about a comment: combine them with --post DIR" in change.ci(*words, code=2).err
+    assert "about what is posted: combine them with --post DIR" in change.ci(*words, code=2).err
 
 
 def test_measuring_warns_of_a_token_and_asks_nobody(

@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 from forges import Answer, Service, serving
 
-from perfvcs.ci import comment
+from perfvcs.ci import forgeservice as forge
 from perfvcs.ci.comment import publish
+from perfvcs.ci.forgeservice import Insistence
 from perfvcs.ci.surroundings import Surroundings
 from perfvcs.errors import UsageError
 
@@ -40,7 +41,13 @@ def job(service: Service) -> Surroundings:
 
 
 def write(job: Surroundings, text: str = TEXT, *, new: bool = True, **limits: float) -> str:
-    return publish(job, MARKER, text, new=new, **({"pause": 0.001, "seconds": 60.0} | limits))  # type: ignore[arg-type]
+    return publish(
+        job,
+        MARKER,
+        text,
+        new=new,
+        limits=Insistence(**({"pause": 0.001, "seconds": 60.0} | limits)),
+    )
 
 
 def failing(status: int, said: str = "", **headers: str) -> Answer:
@@ -222,6 +229,7 @@ def test_a_service_that_says_nothing_is_left(service: Service, job: Surroundings
         ended.set()
 
 
+@pytest.mark.slow
 def test_a_service_that_sends_a_byte_now_and_then_is_left(
     service: Service, job: Surroundings
 ) -> None:
@@ -269,7 +277,7 @@ def test_the_token_goes_to_the_host_that_the_job_names_and_to_no_other(
 
 def test_nothing_that_is_said_has_the_token(job: Surroundings) -> None:
     assert TOKEN not in repr(job)
-    assert TOKEN not in repr(comment._forge(job))
+    assert TOKEN not in repr(forge._forge(job))
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"{}", b"7", b"[" * 100_000, b'["\xff"]'])
@@ -278,14 +286,14 @@ def test_an_answer_that_is_not_one_is_said(
 ) -> None:
     service.faults.append((200, {}, body))
     assert re.fullmatch(
-        rf"no comment: {service.address}: its answer is not (JSON|a list of comments)", write(job)
+        rf"no comment: {service.address}: its answer is not (JSON|a list)", write(job)
     )
 
 
 def test_an_endless_answer_is_not_read_to_its_end(
     service: Service, job: Surroundings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(comment, "LARGEST_RESPONSE", 1 << 20)
+    monkeypatch.setattr(forge, "LARGEST_RESPONSE", 1 << 20)
     service.faults.append((200, {}, b"[" + b" " * (2 << 20)))
     assert write(job) == f"no comment: {service.address}: its answer is larger than 1 MiB"
 
@@ -318,7 +326,7 @@ def test_an_address_that_is_not_a_service_s_is_refused(job: Surroundings, addres
         "is not the address of a service: see the variables of the CI service"
     )
     with pytest.raises(UsageError):
-        comment.ForgeService(address, {})
+        forge.ForgeService(address, {})
 
 
 @pytest.mark.parametrize(

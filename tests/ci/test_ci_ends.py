@@ -240,12 +240,15 @@ def test_gitlab_s_variables_are_read() -> None:
         "CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": B,
         "CI_API_V4_URL": "https://example.org/api/v4",
         "CI_PROJECT_ID": "12",
+        "CI_COMMIT_SHA": A,
+        "CI_PIPELINE_ID": "1234",
         "GITLAB_TOKEN": "glpat",
         "CI_JOB_TOKEN": "job",
     }
     job = Surroundings.of(said)
+    address = "https://example.org/api/v4"
     assert job == Surroundings(
-        "gitlab", A, "main", B, 7, "https://example.org/api/v4", "12", "glpat"
+        "gitlab", A, "main", B, 7, address, "12", "glpat", commit=A, pipeline=1234
     )
     before = Surroundings.of({"GITLAB_CI": "true", "CI_COMMIT_BEFORE_SHA": A})
     assert (before.base, before.number) == (A, None)

@@ -181,3 +181,27 @@ def test_an_own_acceptance_is_honoured_and_said_first(change: Change) -> None:
     assert f": this change accepts {len(changes)} degradation" in said
     assert "wall time +9,000 %" in said
     assert change.verdict.speaks
+
+
+@pytest.mark.slow
+def test_a_gain_that_the_process_denies_is_not_to_be_relied_on(change: Change) -> None:
+    """By the guard of `perf judge`: the work moved out of what is timed."""
+    work = (
+        "i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done\n"
+        'printf \'{"uid": "inner", "wall": 0.%s%s}\\n\' LEVEL $(($$ % 10)) >> "$PERFVCS_SAMPLES"\n'
+    )
+    change.base = change.project.commit("slow", **{"lib.sh": work.replace("LEVEL", "0600")})
+    change.project.commit("fast", **{"lib.sh": work.replace("LEVEL", "0010")})
+    change.ci(code=None)
+    notes = change.verdict.notes
+    assert any("not to be relied on: work reports that it takes" in note for note in notes), notes
+    assert "not to be relied on" in (change.project.root / "perf-ci/report.md").read_text()
+
+
+def test_a_module_that_stands_before_one_of_the_benchmark_is_named(change: Change) -> None:
+    change.base = lib(change.project, "1000", **{"benchdata.py": "\n"})
+    lib(change.project, "1000", **{"benchdata/__init__.py": "\n"})
+    assert "a module before the benchmark's benchdata/__init__.py" in flat(change.ci(code=None))
+    change.base = lib(change.project, "1000", **{"tools.py": "\n"})
+    lib(change.project, "1000", **{"tools/__init__.py": "\n"})
+    assert "a module before" not in flat(change.ci(code=None))

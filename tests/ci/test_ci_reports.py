@@ -321,7 +321,7 @@ def test_nothing_settled_is_never_silent(name: str) -> None:
     assert (
         'perf_verdict{word="unsettled"} 1'
         if name == "metrics.txt"
-        else "Nothing could be settled: 1 comparison stays open"
+        else "Nothing could be settled: 1 comparison stays undecided"
     ) in text
     assert UNSETTLED.status == 4 and UNSETTLED.speaks
 

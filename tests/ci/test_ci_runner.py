@@ -261,7 +261,8 @@ def test_no_process_of_a_hostile_project_sees_a_token(place: Place) -> None:
     place.attack()
     runner = place.runner(traced="execve")
     measured = runner.job(OWN, "measure")
-    assert measured and runner.status in (3, 4), measured.log
+    judged = runner.status
+    assert measured and judged in (3, 4), measured.log
     assert (place.loot / "daemons").exists() and "evil.sh" in measured.env["BASH_ENV"]
     assert list(measured.temp.glob("perfvcs/lib/python*/site-packages/evil.pth"))
     assert not any(
@@ -278,7 +279,8 @@ def test_no_process_of_a_hostile_project_sees_a_token(place: Place) -> None:
     runner.traced = "execve,open,openat"
     commented = runner.job(OWN, "comment")
     assert commented and (runner.status, commented.log) == (0, "comment written\n"), commented
-    assert "became slower" in place.service.bodies[0]
+    said = {3: "became slower", 4: "could be settled"}[judged]
+    assert said in place.service.bodies[0]
     traces = commented.traces
     assert [number for number, text in traces.items() if WRITING in text] == [1], (
         "the step that comments"

@@ -207,6 +207,7 @@ def test_half_a_name_is_refused(entry: str) -> None:
         parse(entry)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["c"], indirect=True)
 @pytest.mark.parametrize(
     ("entry", "build", "cure"),

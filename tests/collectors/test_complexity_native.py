@@ -163,6 +163,7 @@ def sized(once: Once) -> Callable[[str, tuple[str, ...]], Path]:
     return target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", [pytest.param(how, marks=pytest.mark.needs(how[0]), id=" ".join(how)) for how in BUILDS]
 )
@@ -769,6 +770,7 @@ def execute(program: Path, folder: Path, **env: str) -> tuple[int, bytes, bytes]
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "compiler", ["gcc", pytest.param("clang", marks=pytest.mark.needs("clang"))]
 )

@@ -389,6 +389,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_to_start_a_program_is_recorded(compiled, way):
     program = "def f(n): return n\nif __name__ == '__main__': f(3)\n"

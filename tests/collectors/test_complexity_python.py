@@ -146,6 +146,7 @@ def test_recursive_generators_record_the_outermost(recorder):
     assert recorder(code, "walk") == {"walk": [2]}
 
 
+@pytest.mark.slow
 def test_coroutines_are_measured_while_they_run_only(recorder):
     code = """
         import asyncio, time
@@ -653,6 +654,7 @@ def test_a_killed_program_has_recorded_its_calls(compiled):
     assert caught.value.partial.size == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_time_out_keeps_what_there_is(recorder):
     recorder.write("program.py", "import time\ndef f(n): time.sleep(0.01)\nwhile True: f(3)")
     collector = Complexity(["program:f"])

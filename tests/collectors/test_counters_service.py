@@ -154,6 +154,7 @@ def test_what_is_not_sampled_counts_all_the_same(run: Callable[..., Run]) -> Non
     assert total(found, "cpu") > 0.1 and not samples(found, "rss")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["", "late"])
 @pytest.mark.parametrize(
     "ready",
@@ -176,6 +177,7 @@ def test_it_is_ready_by_port_line_or_command(
     assert total(found, "startup") > (0.5 if how else 0.0)
 
 
+@pytest.mark.slow
 def test_without_a_port_nothing_is_filled_in(run: Callable[..., Run], tmp_path: Path) -> None:
     (tmp_path / "server.py").write_text(
         "import signal\nprint('up {port}', flush=True)\nsignal.pause()\n"
@@ -232,6 +234,7 @@ def test_a_service_that_does_not_start_is_named_with_what_it_said(
     assert "\n" not in str(caught.value) and caught.value.exit_code == 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
@@ -328,6 +331,7 @@ def test_a_load_that_fails_is_named_and_the_service_stopped(run: Callable[..., R
         counting().collect(run(argv=("/bin/sh", "-c", "echo no customers >&2; exit 7")))
 
 
+@pytest.mark.slow
 def test_a_load_that_hangs_is_stopped_with_the_service(run: Callable[..., Run]) -> None:
     with pytest.raises(
         CollectError, match=r"load\.py \d+ 1 hello hang was stopped after its time-out of 0\.8 s"
@@ -335,6 +339,7 @@ def test_a_load_that_hangs_is_stopped_with_the_service(run: Callable[..., Run]) 
         counting().collect(run("1", "hello", "hang", timeout=0.8))
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_both_at_once(run: Callable[..., Run]) -> None:
     timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
@@ -419,6 +424,7 @@ def test_a_listening_port_is_seen_without_connecting() -> None:
     assert not is_open(port)
 
 
+@pytest.mark.slow
 def test_the_example_of_three_tiers_is_built_and_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, perf
 ) -> None:  # type: ignore[no-untyped-def]

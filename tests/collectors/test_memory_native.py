@@ -161,6 +161,7 @@ def test_a_size_goes_with_every_row(build: Build, tmp_path: Path) -> None:
     assert set(found.size) == {7.0} and len(found.size) == len(found.uid)
 
 
+@pytest.mark.slow
 def test_a_million_allocations_are_stored_in_under_a_megabyte(build: Build, tmp_path: Path) -> None:
     found = measured((str(build(SMALL)), "1000000"), tmp_path)
     assert whole(found)["count"] == 1_000_000

@@ -74,6 +74,7 @@ def test_the_bytes_of_a_function_are_exact_to_a_thousandth(
     assert of_functions(found, (function,))["bytes"] == pytest.approx(expected, rel=0.001)
 
 
+@pytest.mark.slow
 def test_calls_and_the_peak_are_exact_to_a_thousandth(write: Write, tmp_path: Path) -> None:
     found = measured(write(KNOWN), tmp_path, exact=True)
     assert (
@@ -108,6 +109,7 @@ def test_by_default_large_blocks_are_exact_and_objects_count_by_their_arenas(
     ]
 
 
+@pytest.mark.slow
 def test_the_course_of_the_process_is_kept(write: Write, tmp_path: Path) -> None:
     found = measured(write("import time\nkept = bytearray(5_000_000)\ntime.sleep(0.3)\n"), tmp_path)
     rows = [row for row, iteration in enumerate(found.iteration) if iteration]

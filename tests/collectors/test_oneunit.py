@@ -11,9 +11,9 @@ import pytest
 from conftest import lack, need
 
 from perfvcs.collectors.bytecode import Bytecode
-from perfvcs.collectors.instructions import Instructions, valgrind
+from perfvcs.collectors.instructions import Instructions, filters, valgrind
 from perfvcs.native import native_folder, python_folder
-from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.plugins.collector import EVERY_UNIT, CollectError, Reads, Run
 
 CORE = """
 def count(number):
@@ -441,35 +441,185 @@ static void BM_once(benchmark::State &s) { for (auto _ : s) work(1000); }
 static void BM_sized(benchmark::State &s) { for (auto _ : s) work(s.range(0)); }
 struct Fixed : benchmark::Fixture {};
 BENCHMARK_F(Fixed, Method)(benchmark::State &s) { for (auto _ : s) work(300); }
+static void BM_pausing(benchmark::State &s)
+{
+    work(70000);
+    for (auto _ : s) {
+        work(200);
+        s.PauseTiming();
+        work(80000);
+        s.ResumeTiming();
+        work(400);
+    }
+    work(90000);
+}
 BENCHMARK(BM_once);
+BENCHMARK(BM_once)->Threads(2);
 BENCHMARK(BM_sized)->Arg(100)->Arg(5000);
+BENCHMARK(BM_pausing)->Repetitions(3);
 BENCHMARK_MAIN();
 """
 
 
-@pytest.mark.slow
-def test_a_benchmark_of_google_benchmark_is_counted_by_its_filter(run, tmp_path):
+@pytest.fixture(scope="module")
+def google(tmp_path_factory):
+    """A program of Google Benchmark."""
     need("g++", "valgrind")
     if not Path("/usr/include/benchmark/benchmark.h").exists():
         lack("Google Benchmark")
-    program = tmp_path / "google"
-    (tmp_path / "google.cpp").write_text(GOOGLE)
-    subprocess.run(
-        ["g++", "-g", "-O1", "google.cpp", "-lbenchmark", "-pthread", "-o", program],
-        cwd=tmp_path,
-        check=True,
-    )
+    folder = tmp_path_factory.mktemp("google")
+    (folder / "google.cpp").write_text(GOOGLE)
+    command = ["g++", "-g", "-O1", "google.cpp", "-lbenchmark", "-pthread", "-o", "google"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "google"
 
+
+@pytest.mark.slow
+def test_a_benchmark_of_google_benchmark_is_counted_by_its_filter(run, google, monkeypatch):
     def collect(unit):
-        return Instructions(repeat=0).collect(replace(run(unit), argv=(str(program),)))
+        return Instructions(repeat=0).collect(replace(run(unit), argv=(str(google),)))
 
-    for unit, rounds in ("BM_once", 1000), ("BM_sized/5000", 5000), ("BM_sized", 5100):
+    for unit, rounds in (
+        ("BM_sized/5000", 5000),
+        ("BM_sized", 5100),
+        ("Fixed/Method", 300),
+        ("BM_pausing", 3 * 600),
+    ):
         seen = collect(unit)
         assert seen.engine.endswith(":unit") and not seen.warnings
-        assert exclusive(seen, "work(long)") == pytest.approx(6 * rounds, abs=20)
-        assert total(seen, "instructions") < 6 * rounds + 10_000
+        assert exclusive(seen, "work(long)") == pytest.approx(6 * rounds, abs=60)
+        assert total(seen, "instructions") < 6 * rounds + 1000
+    monkeypatch.setattr(filters, "LOOP", ())  # as where the library has no names
+    seen = collect("BM_sized")
+    assert exclusive(seen, "work(long)") == pytest.approx(6 * 5100, abs=60)
+    assert 6 * 5100 + 1000 < total(seen, "instructions") < 6 * 5100 + 10_000
     seen = collect("Fixed/Method")
-    assert exclusive(seen, "work(long)") == pytest.approx(6 * 300, abs=20)
     assert "is counted with the start of" in seen.warnings[0]
     with pytest.raises(CollectError, match="BM_gone is not among the benchmarks of"):
         collect("BM_gone")
+
+
+def amounts(seen):
+    """What was counted, by unit and size."""
+    (column,) = seen.values.values()
+    return {
+        (uid, size): value for uid, size, value in zip(seen.uid, seen.size, column, strict=True)
+    }
+
+
+@pytest.mark.slow
+def test_each_benchmark_of_google_benchmark_is_counted_in_one_execution(run, google):
+    """Those of several threads are not, since these mix."""
+    once = ("--benchmark_min_time=0", "--benchmark_format=json")
+    asked = replace(run(EVERY_UNIT), argv=(str(google), *once), reads=Reads("google-benchmark"))
+    seen = Instructions(tool="cachegrind", repeat=0).collect(asked)
+    assert seen.engine.endswith(":unit") and seen.engine.startswith("callgrind")
+    assert amounts(seen) == {
+        ("Fixed(Method)", None): pytest.approx(6 * 300, abs=250),
+        ("BM_once", None): pytest.approx(6 * 1000, abs=250),
+        ("BM_sized", 100.0): pytest.approx(6 * 100, abs=250),
+        ("BM_sized", 5000.0): pytest.approx(6 * 5000, abs=250),
+        ("BM_pausing", None): pytest.approx(6 * 600, abs=250),
+    }
+    (column,) = seen.metrics.values()
+    assert (column.kind, column.better) == ("deterministic", "lower")
+    unread = replace(asked, reads=None, scratch=asked.scratch / "unread")
+    unread.scratch.mkdir()
+    assert not Instructions(repeat=0).collect(unread).engine.endswith(":unit"), "as a whole"
+
+
+@pytest.mark.slow
+def test_loops_that_do_not_fit_what_is_reported_are_not_counted(run, google):
+    """Benchmarks that run until enough time is over run more than once."""
+    argv = (str(google), "--benchmark_min_time=0.01", "--benchmark_format=json")
+    asked = replace(run(EVERY_UNIT), argv=argv, reads=Reads("google-benchmark"))
+    with pytest.raises(CollectError, match="cannot be told apart: it ran"):
+        Instructions(repeat=0).collect(asked)
+
+
+@pytest.mark.slow
+def test_each_part_that_perfvcs_h_times_is_counted_in_one_execution(run, program):
+    seen = Instructions(tool="cachegrind", repeat=0).collect(
+        replace(run(EVERY_UNIT), argv=(str(program),))
+    )
+    found = amounts(seen)
+    whole = found.pop(("tests", None))
+    rounds = {
+        ("parse", 1000.0): 1000,
+        ("parse", 2000.0): 2000,
+        ("parse", 3000.0): 3000,
+        ("other", None): 50_000,
+        ("inner", None): 700,
+        ("outer", None): 7700,
+        ("crossing", None): 560,
+        ("crossed", None): 67,
+        ("often", 5.0): 100,
+    }
+    for unit, number in rounds.items():
+        assert 6 * number < found[unit] < 6 * number + 12_000, unit
+    assert found["threads", None] > 6 * 20_000 and found["forks", None] > 6 * 9000
+    assert found.keys() == rounds.keys() | {("threads", None), ("forks", None)}
+    assert whole > 6 * 1_000_000, "all of the program, too"
+
+
+@pytest.mark.slow
+def test_a_program_in_which_no_unit_can_be_seen_is_counted_as_a_whole(run, program):
+    fixed = replace(run(EVERY_UNIT), argv=(str(program.with_name("fixed")),))
+    seen = Instructions(tool="cachegrind", repeat=0).collect(fixed)
+    assert not seen.engine.endswith(":unit") and seen.uid[0] == "tests"
+
+
+@pytest.mark.slow
+def test_the_bytecodes_of_each_test_are_counted_in_one_execution(run):
+    """Each in its last run; what failed is not."""
+    seen = Bytecode(warm=False).collect(run(EVERY_UNIT))
+    assert seen.engine == "instructions/1:unit"
+    rounds = {
+        "test_first": 100_000,
+        "test_count": 1000,
+        "test_sizes[500]": 500,
+        "test_sizes[1500]": 1500,
+        "test_after": 300,
+        "test_once": 700,
+        "test_warm": 400,
+        "test_thread": 2000,
+        "test_process": 30_000,
+        "test_workers": 5000,
+        "TestCase::test_method": 600,
+    }
+    found = {uid.removeprefix("test_core.py::"): value for (uid, _), value in amounts(seen).items()}
+    assert found.keys() == rounds.keys()
+    for test, number in rounds.items():
+        assert ROUND * number < found[test] < ROUND * number + 20_000, test
+    assert found["test_count"] < ROUND * 1000 + 1000
+
+
+@pytest.mark.slow
+def test_the_bytecodes_of_each_part_of_a_program_are_counted_in_one_execution(run):
+    """At each size; what begins inside another part is in that one."""
+    found = amounts(Bytecode(warm=False).collect(run(EVERY_UNIT, "bench.py")))
+    assert found.pop(("tests", None)) > ROUND * 90_000, "all of the program, too"
+    rounds = {
+        ("first", None): 90_000,
+        ("parse", 100.0): 100,
+        ("parse", 200.0): 200,
+        ("parse", 300.0): 300,
+        ("decorated", None): 700,
+        ("outer", None): 900,
+        ("repeated", None): 400,
+    }
+    assert found.keys() == rounds.keys()
+    for unit, number in rounds.items():
+        assert ROUND * number < found[unit] < ROUND * number + 700, unit
+
+
+@pytest.mark.slow
+def test_the_bytecodes_of_each_benchmark_of_asv_are_counted_in_one_execution(run):
+    found = amounts(Bytecode(warm=False).collect(run(EVERY_UNIT, "-m", "perfvcs_asv", "suite")))
+    assert {uid for uid, _ in found} == {
+        "sums.Suite.time_sum",
+        "sums.Suite.peakmem_sum",
+        "sums.track_total",
+    }
+    for size in (10.0, 100.0, 1000.0):
+        assert ROUND * size < found["sums.Suite.time_sum", size] < ROUND * size + 300

@@ -20,7 +20,8 @@ from perfvcs.collectors._shared.testing.suite import qualified
 from perfvcs.collectors.pytest import Pytest
 from perfvcs.measure.interpreter import find
 from perfvcs.plugins.collector import CollectError, Run
-from perfvcs.profile import Reached, decode
+from perfvcs.profile import Reached
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
 from perfvcs.repository.lookup import paths_of

@@ -24,8 +24,9 @@ from perfvcs.collectors.samples import Samples, attach, linux, pyspy, sampler
 from perfvcs.collectors.samples.sampler import LEFT_OUT_FRAMES, MOST_FRAMES, TRUNCATED, Folded
 from perfvcs.errors import UsageError
 from perfvcs.measure.blocks import JobRecording
+from perfvcs.native import start_folder
 from perfvcs.plugins.collector import CollectError, Observations, Run
-from perfvcs.profile import decode
+from perfvcs.profile.decoding import decode
 from perfvcs.repository import Repository
 from perfvcs.system import linuxperf
 
@@ -290,6 +291,7 @@ def test_the_machinery_of_imports_is_one_frame(python: Callable[[str], Run]) -> 
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "rate"),
     [pytest.param("native", 1, marks=PERF), pytest.param("python", 1, marks=PYSPY)],
@@ -382,6 +384,7 @@ def test_a_program_that_a_signal_ends_is_named(python: Callable[[str], Run], lan
         )
 
 
+@pytest.mark.slow
 @PERF
 def test_processes_left_running_are_stopped_and_reported(
     run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
@@ -394,6 +397,7 @@ def test_processes_left_running_are_stopped_and_reported(
     assert not [entry for entry in Path("/proc").glob("[0-9]*/cmdline") if b"973.25" in read(entry)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)]
 )
@@ -475,6 +479,7 @@ def test_a_kernel_that_refuses_is_reported_with_the_cure(
         Samples().collect(run("/bin/true"))
 
 
+@pytest.mark.slow
 @PERF
 @pytest.mark.usefixtures("forgetful")
 def test_where_the_kernel_may_not_be_seen_the_engine_is_another(
@@ -893,6 +898,23 @@ def test_what_py_spy_writes_is_folded_over_processes(run: Callable[..., Run]) ->
         "samples: py-spy could not read 20 of 120 samples"
     ]
     assert folded(prepared, *threads, said="Samples: 100 Errors: 1\n").warnings == []
+
+
+def test_what_shuffles_the_heap_is_in_no_sample(run: Callable[..., Run]) -> None:
+    prepared = run("/bin/true")
+    module = ("<module>", f"{prepared.cwd}/x.py")
+    own = ("<module>", f"{start_folder()}/sitecustomize.py")
+    shuffle = ("shuffle", f"{start_folder()}/perfvcs_shuffle.py")
+    loading = ("_find_and_load", "<frozen importlib._bootstrap>")
+    theirs = ("<module>", f"{prepared.cwd}/sitecustomize.py")
+    found = folded(
+        prepared,
+        ([module], 5),
+        ([own, shuffle], 3),
+        ([own, loading], 2),
+        ([own, loading, theirs], 1),
+    )
+    assert found.stacks == {("<module> (x.py)",): 5, ("[import]", "<module> (sitecustomize.py)"): 1}
 
 
 @pytest.mark.slow

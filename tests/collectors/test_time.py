@@ -103,11 +103,13 @@ def test_without_a_compiler_memory_is_not_among_the_metrics(run: Callable[..., R
     assert all(column[0] is not None for column in found.values.values())
 
 
-def test_it_runs_on_linux_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs_on_unix_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Time().available() is None
     assert Time().engine == "launcher/1"
     monkeypatch.setattr(sys, "platform", "darwin")
-    assert "Linux" in (Time().available() or "")
+    assert Time().available() is None
+    monkeypatch.setattr(os, "name", "nt")
+    assert "Linux or macOS" in (Time().available() or "")
 
 
 @pytest.mark.parametrize(
@@ -329,7 +331,12 @@ def test_the_callers_own_samples_file_does_not_leak(
         ('{"metric": "x", "unit": "a\\nb"}', "unit is not a string"),
         ('{"metric": "x", "better": "faster"}', "better is not one of lower, higher, none"),
         ('{"metric": "x", "better": 1}', "better is not one of"),
-        ('{"metric": "x", "uid": "a"}', "a declaration has metric, unit and better, not 'uid'"),
+        (
+            '{"metric": "x", "uid": "a"}',
+            "a declaration has metric, unit, better and deterministic, not 'uid'",
+        ),
+        ('{"metric": "x", "deterministic": 1}', "deterministic is neither true nor false"),
+        ('{"metric": "wall", "unit": "s", "deterministic": true}', "wall is measured by perfvcs"),
         ('{"metric": "wall", "unit": "ms"}', "wall is in 's' with better lower already"),
         ("nonsense", "not JSON"),
         ("[" * 5000, "not JSON|Expected"),

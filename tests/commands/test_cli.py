@@ -39,7 +39,12 @@ def commands(tmp_path, monkeypatch):
         )
         (folder / f"{name}.py").write_text(text)
 
+    forget()  # commands that another test has imported
     yield write
+    forget()
+
+
+def forget() -> None:
     for name in [name for name in sys.modules if name.startswith("perfvcs.commands.")]:
         del sys.modules[name]
 

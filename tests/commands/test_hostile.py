@@ -16,8 +16,9 @@ import pytest
 from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
-from perfvcs import profile as format_
-from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources, decode
+from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
+from perfvcs.profile import decoding as format_
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
 from perfvcs.text.characters import shorten
@@ -53,6 +54,7 @@ def documented(profile: Profile, **fields: Any) -> dict[str, Any]:
     return found | fields
 
 
+@pytest.mark.slow
 def test_names_full_of_terminal_codes_reach_no_terminal(project: Project, perf: Perf) -> None:
     job = Job(EVIL, EVIL, EVIL, EVIL, EVIL, {EVIL: EVIL}, {EVIL: EVIL}, EVIL, {EVIL: EVIL})
     metrics = {"wall": Metric(EVIL), "cpu": Metric("s")}
@@ -144,7 +146,7 @@ def test_fields_and_columns_that_would_fill_the_memory_are_refused_unread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for name in (
-        "perfvcs.profile.MAX_HEADER",
+        "perfvcs.profile.decoding.MAX_HEADER",
         "perfvcs.profile.validity.MAX_HEADER",
         "perfvcs.profile.validity.MAX_STACKS",
     ):

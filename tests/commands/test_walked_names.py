@@ -222,9 +222,13 @@ def test_a_word_that_is_a_revision_and_a_benchmark_says_so(project: Project, per
             assert f"write {word}~0 for the revision, -- {word} for the benchmark" in said
     said = " ".join(perf("check", "--", "main", code=3).out.split())
     assert "(only main): tests: main became slower" in said
-    step = re.search(r"Next: perf (show .*?); if wanted", said)
-    assert step and step[1].endswith(" --unit=main"), said
-    assert "main" in perf(*shlex.split(step[1]), "--text").out
+    step = re.search(
+        r"Next: find the function: perf blame (\S+ \S+) -- (.*?) If it is wanted", said
+    )
+    assert step and step[2] == "'tests: main'", said
+    blame = ("blame", "--stored", *step[1].split(), "--", *shlex.split(step[2]))
+    assert "nothing is known of" in perf(*blame, code=2).err
+    assert "main" in perf("show", *step[1].split(), "--unit=main", "--text").out
     assert "tests: main became slower" in perf("check", "-u", "main", code=3).out
     assert (
         perf("check", "v1.0", "main", "--", code=None).out
@@ -318,12 +322,13 @@ def test_a_filter_leaves_the_same_in_all_commands(project: Project, perf: Perf) 
             ("old tests", "test_a", "wall")
         ]
         trends = json.loads(perf("log", *filter_, "--json").out)["trends"]
-        assert [(row["job"], row["metric"]) for row in trends] == [("old tests: test_a", "wall")]
+        found = [(row["benchmark"], row["metric"]) for row in trends]
+        assert found == [("old tests: test_a", "wall")]
         jobs = json.loads(perf("plan", *filter_, "--json").out)["jobs"]
         assert [len(job["units"]) for job in jobs] == [1]
         assert json.loads(perf("history", *filter_, "--json").out)["series"] == 1
         (row,) = json.loads(perf("status", *filter_, "--json").out)["jobs"]
-        assert row["job"] == "old tests: test_a"
+        assert row["benchmark"] == "old tests: test_a"
         document = json.loads(perf("export", pair[1], *filter_).out)
         assert document["resources"]["uid"]["names"] == ["test_a"]
         assert "cpu" not in document["metrics"]
@@ -331,14 +336,35 @@ def test_a_filter_leaves_the_same_in_all_commands(project: Project, perf: Perf) 
     assert report["changes"][0] in whole["changes"], "a part of a report says what the whole says"
 
 
+def test_words_are_read_as_what_a_command_takes(project: Project, perf: Perf) -> None:
+    """What a cure proposes is taken by the command that proposes it."""
+    PROJECTS["revisions"].store(project)
+    assert "measured  tests" in perf("status", "main").out
+    for word in ("HEAD~1", "nosuch"):
+        assert f"no benchmark is called `{word}`" in perf("status", word, code=2).err
+    said = perf("process", "main", "outliers", code=2).err
+    assert "HEAD outliers -j main for the benchmark" in said
+    unknown = perf("check", "HEAD~1~0", "HEAD~0", "perf.toml", code=2).err
+    assert "nor is it a benchmark" in unknown and "is a file" not in unknown
+    said = perf("rm", "HEAD~0", "mai", code=2).err
+    assert "tests" in said and "tests: main" not in said, "rm takes whole jobs only"
+    said = perf("blame", "--stored", "HEAD~1~0", "HEAD~0", "-u", "main", code=2).err
+    assert "run `perf blame HEAD~1~0 HEAD~0 -u main`" in said
+
+
 def test_the_next_step_of_a_part_is_about_that_part(project: Project, perf: Perf) -> None:
     commits = PROJECTS["two jobs"].store(project)
-    for words in (["old tests: test_a"], ["-u", "test_b", "-m", "wall time"], ["test_c"]):
-        said = " ".join(perf("check", *commits[-2:], *words, code=3).out.split())
-        step = re.search(r"Next: perf (show .*?); if wanted", said)
+    pair = [commit[:10] for commit in commits[-2:]]
+    for words, name in (
+        (["old tests: test_a"], "old tests: test_a"),
+        (["-u", "test_b", "-m", "wall time"], "old tests: test_b"),
+        (["test_c"], "new tests: test_c"),
+    ):
+        said = " ".join(perf("check", *pair, *words, code=3).out.split())
+        step = re.search(r"Next: find the function: perf (blame .*?) If it is wanted", said)
         assert step
-        assert shlex.split(step[1])[-len(words) :] == words
-        drawn = perf(*shlex.split(step[1]), "--text").out
+        assert shlex.split(step[1]) == ["blame", *pair, "--", name]
+        drawn = perf("show", *pair, *words, "--text").out
         assert words[-1].rpartition(" ")[2] in drawn
         assert ("test_c" in drawn) == (words == ["test_c"])
     ends = commits[0][:10], commits[-1][:10]

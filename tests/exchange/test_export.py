@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from conftest import Project, Said
+from conftest import TESTS, Project, Said
+from msgspec import structs
 from samples import noisy, sample_profile
 
 from perfvcs import formats
@@ -123,8 +124,27 @@ def test_a_pipe_is_written_to(perf: Perf, profile: Profile) -> None:
     assert read == [profile.encode()]
 
 
+def test_profiles_without_stacks_are_left_out_of_files_of_these(
+    perf: Perf,
+    profile: Profile,
+    another: Profile,  # noqa: ARG001
+) -> None:
+    said = perf("export", "--format", "folded", "-o", "none/", code=12).err
+    assert "no call stacks" in said
+    stacks = formats.read(TESTS / "data/formats/py-spy.folded")
+    found = structs.replace(stacks, commit=profile.commit, job=Job("work", "samples", "./work"))
+    Repository.find().store.add([found], "test")
+    said = perf("export", "--format", "folded", "-o", "out/").out
+    assert said == "wrote 1 profile into out; 2 have no call stacks\n"
+    (file,) = Path("out").iterdir()
+    assert ";" in file.read_text()
+
+
 def test_several_profiles_go_into_a_folder(perf: Perf, profile: Profile, another: Profile) -> None:
-    assert "these are 2 profiles: name a folder with -o" in perf("export", code=2).err
+    said = perf("export", code=2).err
+    assert "these are 2 profiles: name a folder (-o FOLDER/), or one of them by its id: " in said
+    one = said.split()[-1]
+    assert perf("export", one).out.startswith('{"format":')
     assert perf("export", "-o", "out").out == "wrote 2 profiles into out\n"
     found = sorted(Path("out").iterdir())
     assert [path.name.rpartition("-")[0] for path in found] == [

@@ -157,6 +157,7 @@ def test_long_names_that_begin_alike_stay_apart():
     assert all(METRIC_NAME.fullmatch(name) for name in names)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_every_name_becomes_one_that_a_metric_can_have(name):
     found = usable(name)

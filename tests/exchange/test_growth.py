@@ -90,6 +90,7 @@ def test_what_has_no_end_in_c_is_read_in_time(text: str) -> None:
     assert spent(lambda: read("c", text.encode())) < SECONDS
 
 
+@pytest.mark.slow
 def test_the_lines_of_many_functions_are_found_in_time(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_text("def f():\n pass\n" * 50_000)
@@ -128,6 +129,7 @@ def test_files_have_the_reasons_that_they_had(path: str, reason: str) -> None:
     assert why(path) == reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "method"),
     [
@@ -146,12 +148,14 @@ def test_the_script_finds_nothing_in_others(pattern: str | bytes) -> None:
     assert not patterns.tried(patterns.Use("here", re.compile(pattern), ("match",)), seconds=60)
 
 
+@pytest.mark.slow
 def test_patterns_that_took_too_long_do_so_no_longer() -> None:
     words = ("formats/divan", "github_action", "memory/heap", "perfvcs/plugins")
     (counts,) = patterns.patterns(only=words)
     assert counts["patterns"] and counts["too slow"] == 0
 
 
+@pytest.mark.slow
 def test_all_patterns_of_the_sources_are_known_to_the_script() -> None:
     found, unknown = patterns.uses()
     assert len(found) > 300 and len(unknown) < 10

@@ -199,6 +199,7 @@ def test_a_mutant_depends_on_its_number_alone() -> None:
     assert len(set(found)) > 40
 
 
+@pytest.mark.slow
 def test_the_benchmark_reads_mutants_and_counts_what_came_of_them(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks", "mutants", "--folder", str(tmp_path)]
     command += ["--seed", "3", "--reader", "py-spy"]

@@ -46,7 +46,7 @@ def test_two_files_are_compared_without_a_repository(folder: Path, perf: Perf) -
     in_turns(folder)
     said = perf("check", "old.json", "new.json", code=3)
     assert said.out.startswith("old.json -> new.json: sort became slower: wall time +10.0 % [")
-    assert "Next: perf show old.json new.json" in said.out
+    assert "Next: draw both: perf show old.json new.json" in said.out
     assert "accept" not in said.out, "nothing stored could be accepted"
     assert sorted(path.name for path in folder.iterdir()) == ["new.json", "old.json"]
 
@@ -103,7 +103,7 @@ def test_a_compressed_file_and_one_of_another_format_are_compared(folder: Path, 
     )
     said = perf("check", "old.csv", "new.csv.gz")
     assert "benchmark: parse may have become slower: wall time +48" in said.out
-    assert "measure both in turns" in said.out
+    assert "measure in turns (`perf import --in-turns`)" in said.out
 
 
 def test_tables_are_named_after_what_their_names_have_in_common(folder: Path, perf: Perf) -> None:

@@ -19,13 +19,16 @@ from histories import OTHER, SORT, begun, grow, measured, printed, stepped, stor
 from msgspec import structs
 from samples import interleaved, noisy, sample_profile
 
+from perfvcs.check.vocabulary import WORDS
 from perfvcs.history import finding
-from perfvcs.history.finding import Newest, Noisier, Switching
+from perfvcs.history.finding import Newest
 from perfvcs.index.lines import Line
 from perfvcs.profile import Collected, Metric, Profile, Resources
 
 Perf = Callable[..., Said]
 QUICK = ("--profiles", "0")
+
+REASON = "not measured in turns, and a series needs 6 commits; it has 4 commits"
 
 
 @pytest.fixture
@@ -253,6 +256,7 @@ def test_measured_apart_nothing_is_a_step_of_a_short_history(
     assert found["short"] == [{"benchmark": "sort", "metric": "wall"}]
 
 
+@pytest.mark.slow
 def test_false_alarms_of_many_pairs_are_no_steps(project: Project, perf: Perf) -> None:
     commits = grow(project, 80)
     store(*in_turns(commits, [1.0] * 80, seed=11))
@@ -299,7 +303,7 @@ def test_no_search_is_proposed_for_a_step_that_turns_deny(
         *in_turns(every[9:11], [1.0, second]),
     )
     assert walls(perf)[0]["commits"] > 1
-    assert ("Next: perf bisect" in perf("history").out) == searched
+    assert ("Next: find which of 2 commits it was:" in perf("history").out) == searched
 
 
 def test_steps_that_are_summed_up_say_how_many_are_contradicted(
@@ -353,8 +357,9 @@ def said(perf: Perf, commits: Sequence[str]) -> dict[str, list[str]]:
         found["log"] += list(rows[after]["words"])
     perf("publish", "site", *QUICK)
     found["site"] = site()["tracks"][0]["words"][1:]
-    front = json.loads(Path("site/index.json").read_text())["page"]["rows"][0]["cells"]
-    found["front"] = [cell["word"] for cell in front if cell["word"] != "new"][::-1]
+    newest = [row["cell"]["word"] for row in site()["newest"]]
+    found["newest"] = [word for word in newest if word != "new"][::-1]
+    found["pages"] = [word for _, after in pairs for word in moved(after)]
     perf("show", "sort", "-o", "page.json")
     found["show"] = [
         point["verdict"]
@@ -362,6 +367,12 @@ def said(perf: Perf, commits: Sequence[str]) -> dict[str, list[str]]:
         if point["verdict"]
     ]
     return found
+
+
+def moved(commit: str) -> list[str]:
+    """The words of what the page of a commit lists of the wall time."""
+    page = json.loads(Path(f"site/commits/{commit[:10]}.json").read_text())["page"]
+    return [row["cell"]["word"] for row in page["moved"] if row["metric"] == "wall time"]
 
 
 def points(document: Any) -> list[dict[str, Any]]:
@@ -378,6 +389,7 @@ def points(document: Any) -> list[dict[str, Any]]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 10])
 @pytest.mark.parametrize("commits_measured", [3, 9])
 def test_check_log_show_and_site_say_the_same_of_imported_neighbours(
@@ -388,7 +400,8 @@ def test_check_log_show_and_site_say_the_same_of_imported_neighbours(
     store(*apart(chosen, factors, count=count))
     found = said(perf, chosen)
     assert found["check"] == found["show"] == found["site"] == found["log"], found
-    assert found["front"] == found["check"][-11:]
+    assert found["newest"] == found["check"]
+    assert found["pages"] == [word for word in found["check"] if WORDS[word].moved]
     expected = {
         (1, 3): "inconclusive",
         (3, 3): "suspected",
@@ -416,7 +429,8 @@ def test_the_words_of_pairs_in_turns_are_the_same_everywhere(
     )
     found = said(perf, commits[:5])
     assert found["check"] == ["degradation", "same", "degradation", "improvement"]
-    assert found["check"] == found["show"] == found["site"] == found["log"] == found["front"]
+    assert found["check"] == found["show"] == found["site"] == found["log"] == found["newest"]
+    assert found["pages"] == ["degradation", "degradation", "improvement"]
     steps = [(step["commit"], step["word"]) for step in walls(perf)][::-1]
     assert steps == [
         (commits[1], "degradation"),
@@ -462,6 +476,28 @@ def test_few_single_values_support_a_suspicion_and_a_usual_one_settles_nothing(
     assert [change["word"] for change in report["changes"]] == ["suspected"]
     report = json.loads(perf("check", "--json", commits[4], commits[5], code=None).out)
     assert [change["word"] for change in report["changes"]] == ["inconclusive"]
+
+
+def test_single_values_at_a_new_level_are_what_the_history_says(
+    project: Project, perf: Perf
+) -> None:
+    commits = grow(project, 80)
+    chance = Random(4)
+    levels = [chance.lognormvariate(0, 0.02) * (1.08 if turn >= 75 else 1) for turn in range(80)]
+    store(*apart(commits, levels, count=1))
+    (step,) = printed(perf)["findings"]
+    assert commits.index(step["last"]) >= 75
+    (change,) = json.loads(perf("check", "--json", code=None).out)["changes"]
+    assert (change["word"], change["metric"]) == ("degradation", "wall")
+    # of the last 60 measured ancestors, where the history has all
+    assert change["effect"] == pytest.approx(step["effect"], abs=0.005)
+    assert (change["low"], change["high"]) == (
+        pytest.approx(step["low"], abs=0.01),
+        pytest.approx(step["high"], abs=0.01),
+    )
+    assert change["finding"].endswith(f"earlier commits, since {commits[75][:10]}")
+    before = json.loads(perf("check", "--json", commits[73], commits[74], code=None).out)
+    assert [change["word"] for change in before["changes"]] == ["inconclusive"]
 
 
 # -- bad input -------------------------------------------------------------------------------------
@@ -557,7 +593,8 @@ def test_where_too_much_would_be_computed_the_log_says_so(
 def unlisted(perf: Perf) -> list[tuple[str, str, str]]:
     """Metric, target and reason of what is not listed."""
     rows = printed(perf)["unlisted"]
-    assert perf("history").out.count("note: not listed, though perf check") == min(len(rows), 2)
+    listed = " ".join(perf("history").out.split()).count("is not listed (")
+    assert listed == min(len(rows), 2)
     return [(row["metric"], row["target"], row["reason"]) for row in rows]
 
 
@@ -578,11 +615,11 @@ def test_a_history_says_that_a_series_is_too_short_for_what_check_found(
 ) -> None:
     store(*exact(commits[:4], [100, 100, 100, 120]))
     perf("check", commits[2], commits[3], code=3)
-    assert unlisted(perf) == [("calls", commits[3], "measured on 4 commits, 6 are needed")]
+    assert unlisted(perf) == [("calls", commits[3], REASON)]
     said = " ".join(perf("history").out.split())
     assert (
-        f"note: not listed, though perf check {commits[2][:10]} {commits[3][:10]} finds sort, calls"
-        " +20.0 %: measured on 4 commits, 6 are needed" in said
+        f"note: sort, calls +20.0 % is not listed ({REASON}):"
+        f" perf check {commits[2][:10]} {commits[3][:10]}" in said
     )
 
 
@@ -591,7 +628,8 @@ def test_a_history_says_that_too_few_commits_follow_what_check_found(
 ) -> None:
     store(*exact(commits[:10], [*[100, 101] * 4, 100, 130]))
     perf("check", commits[8], commits[9], code=3)
-    assert unlisted(perf) == [("calls", commits[9], "measured on 1 commit after it, 3 are needed")]
+    few = "a step needs 3 commits on both sides: it has 1 commit after it"
+    assert unlisted(perf) == [("calls", commits[9], f"not measured in turns, and {few}")]
 
 
 def test_a_history_says_that_a_change_which_check_found_did_not_last(
@@ -619,19 +657,9 @@ def test_what_was_accepted_is_not_called_unlisted(commits: list[str], perf: Perf
     assert unlisted(perf) == []
 
 
-def test_switching_and_a_changed_spread_are_reported_in_words() -> None:
+def test_the_newest_value_is_reported_in_words() -> None:
     line = Line(SORT, OTHER, "sort", None, "wall", "s", "lower")
     first, last = "a" * 40, "b" * 40
-    switching = Switching(line, 3, first, last, (0.0121, 0.0137), (0.6, 0.4), 41)
-    assert (
-        finding.switching(switching)
-        == f"switches between 12.1 ms (60 %) and 13.7 ms (40 %) since {first[:10]}, 41 times"
-    )
-    assert (
-        finding.noisier(Noisier(line, 3, first, 0.012, 0.041, 1e-9))
-        == f"noisier since {first[:10]}: values differ by 4.1 %, before by 1.2 %"
-    )
-    assert finding.noisier(Noisier(line, 3, first, 0.041, 0.012, 1e-9)).startswith("calmer")
     newest = Newest(line, 9, last, first, "suspected", -0.2, 0.008, 0.01, 0.0095, 0.0105, 1e-5, 7)
     assert (
         finding.newest(newest)

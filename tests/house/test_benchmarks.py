@@ -14,7 +14,7 @@ from conftest import ROOT
 
 from benchmarks import documents
 from benchmarks.__main__ import listing, main
-from benchmarks.figures import RECORDED, lines, tables
+from benchmarks.figures import RECORDED, lines, record, tables
 from benchmarks.needs import CURES, GIVEN, MODULES
 from benchmarks.registry import Benchmark, benchmarks
 
@@ -96,14 +96,14 @@ def named_in(page: Path) -> set[str]:
     return {name for words in NAMED.findall(page.read_text()) for name in words.split()}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("page", documents.pages(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_documents_show_what_is_recorded(page: Path) -> None:
     text = page.read_text()
     assert documents.filled(text) == text, "python -m benchmarks --docs"
 
 
 def test_every_record_is_shown_and_is_of_a_benchmark() -> None:
-    shown = {name for page in PAGES for name in documents.names(page.read_text())}
+    shown = {name for page in documents.pages() for name in documents.names(page.read_text())}
     assert {path.stem for path in RECORDED.glob("*.json")} == shown
     assert shown <= set(KNOWN)
 
@@ -128,6 +128,21 @@ def test_several_seeds_are_rows_of_their_own(tmp_path: Path) -> None:
     (found,) = json.loads((tmp_path / "found").read_text())
     assert {row["seed"] for row in found["rows"]} == {1, 2}
     assert found["options"] == {"draws": 2, "seed": [1, 2]}
+
+
+def test_of_a_path_its_name_is_recorded() -> None:
+    options = {
+        "results": Path("/home/ada/results"),
+        "folder": "/home/ada/x",
+        "runs": 3,
+        "kinds": (),
+    }
+    told = record("rare", options, [], 0.0, 0.0)["options"]
+    assert told == {"results": "results", "folder": "x", "runs": 3, "kinds": []}
+    for path in RECORDED.iterdir():
+        assert not any(
+            str(value).startswith("/") for value in json.loads(path.read_text())["options"].values()
+        ), path.name
 
 
 @pytest.mark.parametrize(

@@ -420,6 +420,7 @@ def test_make_alone_lists_what_the_readme_names() -> None:
         "docs",
         "lint",
         "fresh",
+        "arm64",
         "clean",
     ]
 

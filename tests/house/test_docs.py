@@ -352,6 +352,8 @@ def is_there(name: str) -> bool:
         for family in ("collectors", "postprocessors", "views", "methods", "formats")
     }:
         return True
+    if (ROOT / "perfvcs/native" / name).is_file():  # which programs in other languages include
+        return True
     parts = name.split(".")
     for place in range(len(parts), 0, -1):
         with suppress(ModuleNotFoundError):

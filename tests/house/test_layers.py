@@ -30,8 +30,8 @@ LAYERS = (  # docs/architecture.md draws the same
     {"plan"},
     {"measure"},
     {"hosts"},
-    {"locate"},
-    {"pictures", "hooks"},
+    {"locate", "judge"},
+    {"pictures", "hooks", "agents"},
     {"views"},
     {"reports", "exchange"},
     {"site"},
@@ -61,7 +61,15 @@ NOT_FOR_FAMILIES = {
 
 
 # started as programs, by their files, by an entry point, or imported by users' programs
-STARTED = {"__main__", "bench", "pytestplugin", "hosts.measurer", "launcher.fallback"}
+STARTED = {
+    "__main__",
+    "bench",
+    "pytestplugin",
+    "hosts.measurer",
+    "launcher.fallback",
+    "launcher.portable",
+    "native.assembler",
+}
 BY_NAME = re.compile(
     r"(commands|formats|check\.methods|collectors|postprocessors|views)\.\w+|(.*\.inside|native)\.(python|start)(\.\w+)?"
 )
@@ -203,6 +211,7 @@ def test_every_module_is_imported_by_another_one_of_the_product(graph):
     assert not {name for name in alone - STARTED if not BY_NAME.fullmatch(name)}
 
 
+@pytest.mark.slow
 def test_every_name_at_the_top_of_a_module_is_used_by_the_product():
     """Members are found by their files."""
     tops = [ROOT / name for name in ("perfvcs", "comment", *sorted(FAMILIES))]
@@ -279,6 +288,7 @@ def test_only_the_command_line_imports_click_and_what_draws_its_bar(graph):
     assert wrong == ["perfvcs.measure.progress"]
 
 
+@pytest.mark.slow
 def test_only_the_room_of_git_runs_it():
     def runs_git(path: Path) -> bool:
         nodes = ast.walk(ast.parse(path.read_text()))

@@ -66,6 +66,7 @@ def test_a_sentence_has_a_subject(sentence: str, subject: str) -> None:
 
 
 def test_the_next_command_ends_where_prose_begins() -> None:
-    line = "Next: perf bisect a1 b2 finds the commit: 3 commits between are\n  not measured."
+    line = "Next: find the commit (3 between are not\n  measured):\n  perf bisect a1 b2"
     assert next_command(line) == "perf bisect a1 b2"
-    assert next_command("Next: perf show a b; if wanted: perf accept ID") == "perf show a b"
+    lines = "Next: draw both: perf show a b\nIf it is wanted: perf accept ID --reason TEXT"
+    assert next_command(lines) == "perf show a b"

@@ -18,6 +18,7 @@ def walks(monkeypatch: pytest.MonkeyPatch) -> Any:
     return script(ROOT / "docs" / "walks.py")
 
 
+@pytest.mark.slow
 def test_a_check_enters_few_rooms_and_does_not_climb(walks: Any, tmp_path: Path) -> None:
     walks.repository(tmp_path)
     slower = json.loads((tmp_path / "sort.json").read_text())

@@ -41,6 +41,7 @@ def environment(job: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, "PATH": path, "LC_ALL": "C.UTF-8", **job}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", small())
 def test_each_job_runs_twice(name: str, checkout: Path) -> None:
     """The second execution finds what the first left."""
@@ -83,7 +84,7 @@ def test_the_repositories_are_the_same_each_time(tmp_path: Path) -> None:
 
 def test_a_figure_above_its_limit_fails(tmp_path: Path) -> None:
     (tmp_path / "perf").write_text(
-        '#!/bin/sh\necho \'{"trends": [{"job": "help", "metric": "instructions",'
+        '#!/bin/sh\necho \'{"trends": [{"benchmark": "help", "metric": "instructions",'
         ' "values": [9e15, 9e15]}]}\'\n'
     )
     (tmp_path / "perf").chmod(0o755)

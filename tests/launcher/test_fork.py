@@ -18,7 +18,7 @@ from perfvcs.system import children as forks
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two of them, and forks from the first item on."""
-    monkeypatch.setattr(forks, "_processors", lambda: 2)
+    monkeypatch.setattr(forks, "processors", lambda: [0, 1])
     monkeypatch.setattr(forks, "_worth", lambda *_: True)
 
 
@@ -33,6 +33,7 @@ def busy(seconds: float) -> None:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [16, 17, 1024, 1025, 2000])
 def test_results_come_in_order_from_two_processes(count: int) -> None:
     found = forks.shared(where, range(count))
@@ -41,11 +42,12 @@ def test_results_come_in_order_from_two_processes(count: int) -> None:
     assert len(processes) == 2 and os.getpid() not in processes
 
 
+@pytest.mark.slow
 def test_forks_begin_where_the_first_items_show_that_the_rest_takes_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(forks, "_processors", lambda: 2)
+    monkeypatch.setattr(forks, "processors", lambda: [0, 1])
     short = forks.shared(lambda item: (item, os.getpid()), range(100))
     assert short == [(item, os.getpid()) for item in range(100)]
     long = forks.shared(lambda item: (busy(0.03), item, os.getpid())[1:], range(40))
@@ -79,7 +81,7 @@ def test_alone_with_few_items_one_processor_or_other_threads(
     assert {process for _, process in forks.shared(where, range(100))} == {os.getpid()}
     stop.set()
     thread.join()
-    monkeypatch.setattr(forks, "_processors", lambda: 1)
+    monkeypatch.setattr(forks, "processors", lambda: [0])
     assert {process for _, process in forks.shared(where, range(100))} == {os.getpid()}
 
 

@@ -196,6 +196,7 @@ def test_input_and_output_are_counted_to_the_byte(
     assert something.write_bytes is not None
 
 
+@pytest.mark.slow
 def test_children_that_were_waited_for_are_counted(
     launch: Launch, build: Callable[[str], str]
 ) -> None:
@@ -371,6 +372,7 @@ def test_randomisation_can_be_switched_off(launch: Launch) -> None:
     assert len(free) > 1
 
 
+@pytest.mark.slow
 def test_a_hanging_command_is_stopped_with_its_children(launch: Launch) -> None:
     took = launch(*sh("sleep 981.5 & (setsid sleep 981.5 &) ; sleep 981.5"), timeout=0.5)
     assert took.timed_out
@@ -497,6 +499,7 @@ def test_descriptors_and_children_do_not_accumulate(launch: Launch) -> None:
     assert not children() - others
 
 
+@pytest.mark.slow
 def test_threads_may_launch_at_once(launch: Launch) -> None:
     def status(number: int) -> int | None:
         return launch(*sh(f"exit {number}")).status
@@ -557,6 +560,7 @@ def test_when_the_caller_dies_so_do_the_command_and_its_descendants(
     assert (b"KeyboardInterrupt" in said) == (number == signal.SIGINT)
 
 
+@pytest.mark.slow
 def test_a_launcher_that_is_frozen_is_given_up(
     launch: Launch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -650,6 +654,7 @@ def test_the_launcher_is_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert (tmp_path / "perfvcs").stat().st_mode & 0o777 == 0o700
 
 
+@pytest.mark.slow
 def test_four_processes_at_once_make_one_launcher(tmp_path: Path) -> None:
     code = (
         "from perfvcs import launcher; assert launcher.engine() == 'launcher/1',"

@@ -164,6 +164,7 @@ def test_a_wrapper_that_calls_us_again_is_tried_once(tmp_path):
     assert perf("list", path=[shim.parent, linux.parent]).stdout == f"linux {linux} 1 list\n"
 
 
+@pytest.mark.slow
 def test_a_wrapper_that_starts_us_again_and_again_is_named(tmp_path):
     shim = program(tmp_path / "shims", f'#!/bin/sh\n"{SCRIPTS}/perf" "$@"\n')
     done = perf("list", path=[shim.parent])

@@ -115,10 +115,18 @@ def test_others_that_differ_are_named_with_their_units(project, perf):
         for number, level in enumerate(stepped(3, 2))
     ]
     said = " ".join(perf("bisect", commits[0], "-m", "cost").out.split())
-    note = re.search(r"note: the ends differ elsewhere too: (work: (task|other), cost) \+", said)
+    note = re.search(r"; the ends differ elsewhere too: (work: (task|other), cost) \+", said)
     assert note
-    assert "name one to follow it" in said
-    found = json.loads(perf("bisect", commits[0], "HEAD", note[1], "--json").out)
+    assert re.search(r"note: follows work: (task|other), cost, the most important of 2 bench", said)
+    naming = re.search(r"name another to follow it: perf (bisect \S+ \S+) NAME", said)
+    assert naming
+    again = " ".join(perf("bisect", commits[0], "-m", "cost").out.split())
+    assert "nothing was measured: what is stored answers for 2 commits" in again
+    assert note[0] in again
+    found = json.loads(perf(*naming[1].split(), note[1], "--json").out)
+    checked = json.loads(perf("check", *naming[1].split()[1:], note[1], "--json", code=3).out)
+    effect = checked["changes"][0]
+    assert (found["effect"]["value"], found["effect"]["low"]) == (effect["effect"], effect["low"])
     assert (found["target"]["uid"], found["target"]["metric"]) == (note[2], "cost")
     assert [one["commit"] for one in found["named"]] == [commits[2]]
 
@@ -341,15 +349,22 @@ def test_suspects_are_listed_without_measuring(project, perf):
 
 
 def test_the_page_shows_every_commit_and_nothing_of_a_title_is_obeyed(project, perf):
-    commits = history(project, [1.0, 1.0])
+    commits = history(project, [1.0] * 5)
     commits.append(project.commit("<script>alert(1)</script>", **{"work.py": work(1.3)}))
     commits.append(project.commit("after", **{"work.py": work(1.3) + "ignored = 9\n"}))
     perf("bisect", commits[0], *ASK, "-o", "page.html")
     page = (project.root / "page.html").read_text()
     assert all(commit[:10] in page for commit in commits)
     assert "<script" not in page and "&lt;script&gt;" in page
-    assert page.count('class="certain"') == 1 and page.count('class="likely"') == 2
+    assert page.count('class="certain"') == 1 and page.count('class="likely"') == 5
     assert 'class="named"' in page and "against its parent" in page
+    names = re.findall(r'<text class="code( certain)?"[^>]*>(\w+)</text>', page)
+    assert [name for _, name in names] == [commit[:8] for commit in commits]
+    assert [kind for kind, _ in names] == [""] * 5 + [" certain", ""]
+    assert re.search(r">good, [\d.]+ ?\w*<", page) and re.search(r">bad, [\d.]+ ?\w*<", page)
+    perf("bisect", commits[4], *ASK, "-o", "few.html")
+    few = (project.root / "few.html").read_text()
+    assert "<svg" not in few and 'class="named"' in few  # the table says all of two commits
     assert (
         "cannot write missing/page.html"
         in perf("bisect", commits[0], *ASK, "-o", "missing/page.html", code=2).err

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -72,8 +73,9 @@ def unwrapped(out):
     return out.replace("\n" + 7 * " ", " ").split("\n")[:-1]
 
 
-def blamed(perf, *args):
-    return json.loads(perf("blame", "work", "--metric", "bytecodes", "-q", "--json", *args).out)
+def blamed(perf, *args, code=0):
+    ask = ("blame", "work", "--metric", "bytecodes", "-q", "--json")
+    return json.loads(perf(*ask, *args, code=code).out)
 
 
 SLOWER = (
@@ -181,13 +183,18 @@ def test_code_whose_names_differ_from_run_to_run_is_traced_to_what_writes_it(lib
 
 def test_versions_that_do_not_differ_have_nothing_to_blame(library, perf):
     changed(library, ("return number * SCALE", "return SCALE * number"))
-    said = "\n".join(unwrapped(perf("blame", "work", "--metric", "bytecodes", "-q").out))
+    said = "\n".join(unwrapped(perf("blame", "work", "--metric", "bytecodes", "-q", code=4).out))
     assert "nothing to blame: the two differ by less than 1.0 %" in said
-    assert blamed(perf)["suspects"] == []
+    assert blamed(perf, code=4)["suspects"] == []
 
 
-def test_comments_and_layout_are_not_blamed(library, perf):
-    """The benchmark's work is elsewhere: only a data file differs."""
+@pytest.mark.parametrize(
+    ("character", "cause"),
+    [("x", "line 1 of data.txt"), ("\0", "data.txt as a whole")],
+    ids=["text", "binary"],
+)
+def test_comments_and_layout_are_not_blamed(library, perf, character, cause):
+    """The benchmark's work is elsewhere: beside a comment, only a data file differs."""
     library.commit(
         "read it",
         **{
@@ -198,18 +205,17 @@ def test_comments_and_layout_are_not_blamed(library, perf):
             )
         },
     )
-    library.commit("data", **{"data.txt": "x" * 40})
+    library.commit("data", **{"data.txt": character * 40})
     library.commit(
         "more",
         **{
-            "data.txt": "x" * 90,
+            "data.txt": character * 90,
             "library.py": (library.root / "library.py").read_text() + "# the end\n",
         },
     )
-    said = "\n".join(unwrapped(perf("blame", "work", "--metric", "bytecodes", "-q").out))
-    assert (
-        "not the code: no source that is measured differs in more than comments and layout" in said
-    )
+    lines = unwrapped(perf("blame", "work", "--metric", "bytecodes", "-q").out)
+    assert lines[1] == f"cause: {cause}: total, which did not change, costs more"
+    assert not any(line.startswith("hunk:  library.py") for line in lines)
 
 
 GENERATOR = """def numbers(count):
@@ -237,6 +243,7 @@ DECORATOR = """def doubled(function):
 def scaled"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "name"),
     [
@@ -338,6 +345,12 @@ def test_the_page_has_the_diff_both_flame_graphs_and_nothing_that_is_obeyed(libr
     assert text.count("<svg") == 2
     assert '<span class="old">-    return number * SCALE</span>' in text
     assert "proved" in text and 'stroke="#d55e00"' in text
+    widths = [
+        float(width) for width in re.findall(r'<b class="\w*" style="width: ([\d.]+)%">', text)
+    ]
+    old, without, new = widths
+    assert old == pytest.approx(without, rel=0.05) and new > 1.1 * old  # its level is that before
+    assert re.search(r"called [\d,]+ → [\d,]+ times", text)
 
 
 def test_the_index_the_branches_and_the_working_tree_stay_as_they_are(library, perf):
@@ -367,13 +380,14 @@ def test_of_very_many_files_those_that_the_benchmark_runs_are_compared(library, 
     assert found["notes"] == ["3 changed files are left out"]
 
 
-def test_binary_and_generated_files_are_left_out(library, perf):
+def test_binary_and_generated_files_are_changes_as_a_whole(library, perf):
     binary, generated = b"\x00\x01" * 99, "x = 1\n" * 300_000
     (library.root / "blob.py").write_bytes(binary)
     library.write("generated.py", generated)
     changed(library, SLOWER)
     found = blamed(perf)
-    assert (found["verdict"], found["changed"]) == ("proved", 1)
+    assert (found["verdict"], found["changed"]) == ("proved", 3)
+    assert [trial["name"] for trial in found["trials"]] == ["scaled"]
 
 
 @pytest.mark.parametrize(
@@ -505,8 +519,7 @@ def test_a_function_that_the_compiler_put_into_its_caller_is_named_before_that(p
     )
 
 
-def test_dependencies_and_inputs_are_reported_before_functions(library, perf):
-    """Two versions of what is measured beside the source: files that are not source."""
+def test_a_line_of_an_input_is_the_cause_of_what_a_function_costs(library, perf):
     library.commit(
         "data",
         **{
@@ -516,9 +529,7 @@ def test_dependencies_and_inputs_are_reported_before_functions(library, perf):
     )
     library.commit("more", **{"data.txt": "x" * 90})
     said = unwrapped(perf("blame", "work", "--metric", "bytecodes", "-q").out)
-    assert said[1].startswith("not the code")
-    assert said[2].startswith("moved: total (library.py) +")
-    assert said[3] == "also:  1 other file changed: data.txt"
+    assert said[1] == "cause: line 1 of data.txt: total, which did not change, costs more"
 
 
 STRIPPED_NOTE = "without valgrind functions of C are known by their time only: apt install valgrind"

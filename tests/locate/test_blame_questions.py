@@ -9,8 +9,12 @@ import pytest
 from cases import each
 from samples import WALL, sample_profile
 
+from perfvcs.check.answer import sentence
 from perfvcs.check.change import Change, Report
+from perfvcs.check.movement import Followed, followed
 from perfvcs.jobs import Cell
+from perfvcs.locate.bisect.span import TargetFilter
+from perfvcs.locate.blame.blames import BlameWords
 from perfvcs.locate.blame.calltree import CallTree
 from perfvcs.locate.blame.gauge import Gauge
 from perfvcs.locate.blame.laboratory import UnmeasurableVersion
@@ -62,7 +66,7 @@ def change(uid, effect, baseline, metric="wall", **more):
 def chosen(*changes, wanted=EVERYTHING, cells=(CELL,)):
     report = Report(baseline="a", target="b", method="auto", changes=list(changes))
     found = moved(report, wanted, cells)
-    return (found.uid, found.metric) if found else None
+    return (found.change.uid, found.change.metric) if found else None
 
 
 SMALL, LARGE = change("small", 5.0, 1e-6), change("large", 0.1, 1.0)
@@ -80,6 +84,8 @@ FASTER = change("faster", -0.5, 1.0)
         ([SMALL, change("large", 0.1, 1.0, accepted="known")], ("small", "wall")),
         ([change("large", 0.1, 1.0, accepted="known")], ("large", "wall")),
         ([change("large", 0.1, 1.0, job="gone"), SMALL], ("small", "wall")),
+        ([change("large", 0.1, 1.0, low=0.0), SMALL], ("small", "wall")),
+        ([change("large", 0.1, 1.0, word="suspected"), FASTER], ("faster", "wall")),
         ([change("large", 0.1, 1.0, word="suspected")], None),
         ([change("large", 0.001, 1.0, word="same")], None),
     ],
@@ -98,11 +104,31 @@ def test_only_what_is_wanted_is_blamed():
 
 def test_a_question_has_the_cell_that_measures_the_metric_and_what_the_verdict_says():
     memory = replace(CELL, collector_name="memory", collector=build("collectors", "memory", {}, ""))
-    asked = question(LARGE, [memory, CELL])
+    words = BlameWords("a" * 40, "HEAD")
+    asked = question(Followed(LARGE, 2), [memory, CELL], words)
     assert (asked.cell, asked.unit, asked.metric, asked.scale) == (CELL, "large", "wall", "s")
     assert asked.checked is not None and asked.checked.in_turns
-    assert question(change("tests", 0.1, 1.0), [CELL]).unit == ""
     assert asked.benchmark == "tests: large"
+    assert asked.choice == (
+        "follows tests: large, wall time, the most important of 2 benchmarks that changed; name"
+        " another to follow it: perf blame aaaaaaaaaaaa HEAD NAME"
+    )
+    alone = question(Followed(change("tests", 0.1, 1.0), 1), [CELL], words)
+    assert (alone.unit, alone.choice) == ("", "")
+
+
+def test_the_change_that_leads_a_report_is_followed_by_all_commands():
+    changes = [SMALL, LARGE, FASTER, change("other", 0.3, 2.0, low=0.0)]
+    report = Report(baseline="a", target="b", method="auto", changes=changes)
+    chosen = [
+        followed(report, lambda _: True),
+        moved(report, EVERYTHING, [CELL]),
+        TargetFilter().target(report),
+    ]
+    assert [one and one.change for one in chosen] == [LARGE, LARGE, LARGE]
+    assert sentence(report).startswith("tests: large became slower: wall time +10.0 %")
+    faster = TargetFilter(improvement=True).target(report)
+    assert faster == Followed(FASTER, 1)
 
 
 def measured(names):

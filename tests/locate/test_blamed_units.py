@@ -172,7 +172,7 @@ def test_a_benchmark_is_named_as_reports_print_it(project, name):
 @pytest.mark.slow
 @pytest.mark.usefixtures("suite")
 def test_a_unit_that_nobody_measured_yet_is_blamed_where_it_is_named_as_one(perf):
-    found = blamed(perf, "-u", WORDS, "--no-proof", "--metric", "bytecodes")
+    found = blamed(perf, "-u", WORDS, "--no-proof", "--metric", "bytecodes", code=4)
     assert (found["unit"], found["verdict"]) == (WORDS, "no difference")
 
 
@@ -215,4 +215,36 @@ def test_where_nothing_changed_the_verdict_says_so(jobs, perf):
     assert " calls none of 2 benchmarks changed; name one to blame it anyway" in said.err
     # a benchmark may be called like a revision or a file
     assert "HEAD -- counting`" in said.err
-    perf("blame", "counting", "-q", "--metric", "bytecodes")
+    assert (
+        "nothing to blame" in perf("blame", "counting", "-q", "--metric", "bytecodes", code=4).out
+    )
+
+
+WORK = """#include <stdio.h>
+__attribute__((noinline)) static unsigned mix(unsigned x) { return x * 31 + 7; }
+__attribute__((noinline)) static unsigned fold(unsigned x) { return x ^ x >> 5; }
+int main(void)
+{
+    unsigned sum = 0;
+    for (int i = 0; i < 100000; i++) sum += mix(fold(i));
+    return sum == 1;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.needs("gcc", "valgrind")
+def test_a_function_that_its_job_counts_is_not_said_to_be_counted_in_the_whole(project, perf):
+    project.write(
+        "perf.toml",
+        'build = ["gcc -g -O1 work.c -o work"]\n[[job]]\nname = "work"\ncmd = "./work"\n'
+        'collectors = [{ name = "instructions", functions = ["mix", "fold"] }]\n',
+    )
+    project.write(".gitignore", "work\n")
+    project.commit("first", **{"work.c": WORK})
+    project.commit("slower", **{"work.c": WORK.replace("x * 31 + 7", "x * 31 % 1013 + 7")})
+    perf("check", "--measure", code=3)
+    said = unwrapped(perf("blame", "work: mix", "-q").out)
+    assert said[0].startswith("work: mix: +") and " instructions (" in said[0]
+    assert said[1].startswith("cause: mix (work.c): each call costs more")
+    assert "proof: proved: " in said[-1], said

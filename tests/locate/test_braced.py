@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perfvcs.locate.sources.definitions import MODULE, Outline
-from perfvcs.locate.sources.outline import is_outlined, outline
+from perfvcs.locate.sources.outline import outline
 
 RUST = """
 //! fn not_this() {}
@@ -43,34 +43,6 @@ func Count(text string) (any interface{}) {
 
 func (b *Box[T]) Find(key string) int { return 1 }
 """
-JAVASCRIPT = """
-/** function no() {} */
-import x from 'y';
-const text = `function ${ {a: 1} } {`, pattern = /[/{]{2}"/g;
-export function count(text = {}) { return { a: 1 }; }
-const half = (n) => n / 2;
-const both = async (a, b) => {
-  return a + b;
-};
-exports.read = function (path) { return path; };
-class Box extends Base {
-  static find(key) { if (key) { return 1; } }
-  #hidden() { return 2; }
-}
-"""
-SHELL = """
-# count() { no; }
-count() {
-    total=${1#\\{}   # the sum
-    echo "} $# {"
-}
-function turn {
-    cat <<'END'
-}
-END
-}
-ready=1
-"""
 
 
 @pytest.mark.parametrize(
@@ -78,8 +50,6 @@ ready=1
     [
         ("src/lib.rs", RUST, ["count", "Box2.fmt", "Shape.name"]),
         ("letters.go", GO, ["Count", "Box.Find"]),
-        ("index.js", JAVASCRIPT, ["count", "half", "both", "read", "Box.find", "Box.#hidden"]),
-        ("run.sh", SHELL, ["count", "turn"]),
     ],
 )
 def test_functions_are_found_with_their_lines(path: str, source: str, names: list[str]) -> None:
@@ -103,8 +73,7 @@ def read(path: str, source: str) -> Outline:
     [
         ("a.go", "func F() {\n\treturn 1\n}\n", "// F.\nfunc F() { return 1 } // x\n", []),
         ("a.rs", 'fn f() { g("a // b") }', 'fn f() { g("a // c") }', ["f"]),
-        ("a.js", "f(1);\nfunction g() {}", "f(2);\nfunction g() {}", [MODULE]),
-        ("a.sh", "f() { a; }\ng() { b; }", "f() { a; }\ng() { b c; }", ["g"]),
+        ("a.go", "var a = 1\nfunc g() {}", "var a = 2\nfunc g() {}", [MODULE]),
     ],
 )
 def test_only_what_means_something_changes_a_digest(
@@ -114,15 +83,7 @@ def test_only_what_means_something_changes_a_digest(
     assert [name for name in new if old[name] != new[name]] == changed
 
 
-@given(
-    st.text(alphabet="fn functio()={}[]=>;\n'\"`/\\*#<_$a"),
-    st.sampled_from(["rs", "go", "js", "sh"]),
-)
+@given(st.text(alphabet="fn functio()={}[]=>;\n'\"`/\\*#<_$a"), st.sampled_from(["rs", "go"]))
 def test_any_text_has_an_outline(source: str, kind: str) -> None:
     found = read(f"a.{kind}", source)
     assert all(0 < one.first <= one.last for one in found.definitions)
-
-
-def test_other_files_have_none() -> None:
-    assert is_outlined("a.rs") and is_outlined("b.py") and is_outlined("c.hpp")
-    assert not is_outlined("Makefile") and not is_outlined("a.txt") and not is_outlined("sh")

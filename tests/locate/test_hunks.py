@@ -141,7 +141,7 @@ def test_binary_files_deleted_files_and_names_with_spaces_are_no_trouble(before)
     before.write("with space\tand tab.py", "x = 1\n")
     before.git("rm", "-q", "a.py")
     _, found = compared(before)
-    assert found.others == ["blob.c"]
+    assert (found.others, found.blobs) == ([], {"blob.c": ""})  # a whole that was not there before
     assert "with space\tand tab.py" in found.files
 
 

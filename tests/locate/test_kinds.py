@@ -10,7 +10,7 @@ from perfvcs.locate.blame.kinds import kinds
 from perfvcs.locate.sources.hunks import DifferingFile, Hunk
 
 native = pytest.mark.unless(
-    "" if syntaxtrees.available() else "tree-sitter is not installed: pip install '.[native]'"
+    "" if syntaxtrees.available("a.c") else "tree-sitter is not installed: pip install '.[native]'"
 )
 
 
@@ -382,4 +382,4 @@ def test_a_test_is_known_by_its_path(path):
 
 
 def test_a_language_without_syntax_trees_has_no_kinds():
-    assert named("fn work() {\n}\n", "fn work() {\n    run();\n}\n", path="work.rs") == []
+    assert named("fn work() {\n}\n", "fn work() {\n    run();\n}\n", path="work.zig") == []

@@ -239,6 +239,7 @@ def test_what_stands_inside_of_a_body_means_something_behind_it():
     assert "readme.txt" in found.functions["g"].mentions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source",
     [

@@ -129,6 +129,41 @@ def test_an_include_that_a_macro_names_may_be_any(measured, project, perf, top):
     assert "can be touched (2)" in perf("select", "HEAD~1..HEAD").out
 
 
+HELPER = "static __attribute__((noinline,used)) int unused_helper(int x) { return x * 3 + 1; }\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "recorded", [True, False], ids=["by what was recorded", "by its sources alone"]
+)
+def test_a_function_that_nobody_names_is_left_out_whatever_keeps_it(
+    measured, project, perf, recorded
+):
+    collectors = '["time", "instructions"]' if recorded else '["time"]'
+    measured(job=f'cmd = "./work"\ncollectors = {collectors}')
+    project.commit(
+        "a helper", **{"work.c": FILES["work.c"].replace("int main", f"{HELPER}int main")}
+    )
+    said = perf("select", "HEAD~1..HEAD").out
+    assert "left out" in said and "can be touched" not in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"new.c": 'void jump(void) { __asm__("call unused_helper"); }\n'},
+        {"new.s": ".globl jump\njump:\n    jmp unused_helper\n"},
+    ],
+    ids=["in C", "in a file"],
+)
+def test_a_function_that_is_kept_may_be_called_by_assembly(measured, project, perf, other):
+    measured(FILES | other)
+    project.commit("a helper", **{"rare.c": FILES["rare.c"] + HELPER})
+    said = " ".join(perf("select", "HEAD~1..HEAD", "--explain", "work").out.split())
+    assert "can be touched" in said and "an attribute by which assembly can call it" in said
+
+
 STARTING = [
     (
         "new.c",

@@ -113,6 +113,7 @@ def run(
     return done, {(line["uid"], line.get("size")): line for line in lines if "uid" in line}
 
 
+@pytest.mark.slow
 def test_setups_parameters_and_caches_are_those_of_asv(suite: Path) -> None:
     done, found = run(suite)
     assert done.returncode == 0, done.stderr
@@ -127,6 +128,7 @@ def test_setups_parameters_and_caches_are_those_of_asv(suite: Path) -> None:
     assert ("sorting.track_nothing", None) not in found
 
 
+@pytest.mark.slow
 def test_benchmarks_that_fail_are_named_and_the_others_measured(suite: Path) -> None:
     done, found = run(suite)
     assert "sorting.time_fails: not measured: ValueError: a reason\n" in done.stderr

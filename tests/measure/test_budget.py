@@ -69,6 +69,7 @@ def test_a_budget_that_is_large_enough_changes_nothing(
     assert len(order.read_text().splitlines()) == 14
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_is_not_begun_and_what_is_complete_counts(
     project: Project, perf: Perf, order: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_what_does_not_fit_is_not_begun_and_what_is_complete_counts(
     assert len(order.read_text().splitlines()) == found["long"]
 
 
+@pytest.mark.slow
 def test_an_execution_of_unknown_length_ends_with_the_budget(
     project: Project, perf: Perf, order: Path
 ) -> None:
@@ -216,6 +218,7 @@ def test_how_long_it_takes_is_said_before_it_begins(
     assert executions(perf("collect", "--json", "--executions", "3"))["slow"] == 3
 
 
+@pytest.mark.slow
 def test_after_the_first_block_where_nothing_is_stored(
     project: Project, perf: Perf, order: Path
 ) -> None:

@@ -221,6 +221,7 @@ def test_a_program_that_cannot_be_started_names_the_cure(
     assert cure in perf("collect", code=5).err
 
 
+@pytest.mark.slow
 def test_gigabytes_of_output_are_dropped_and_daemons_are_stopped(
     project: Project, perf: Perf
 ) -> None:
@@ -324,6 +325,7 @@ def test_a_job_is_asked_for_by_its_name_or_its_whole_label(project: Project, per
     )
 
 
+@pytest.mark.slow
 def test_a_run_beside_another_is_refused_or_waits(project: Project, perf: Perf) -> None:
     project.configure()
     project.commit(**{"work.sh": "true"})

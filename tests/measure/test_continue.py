@@ -534,6 +534,7 @@ def test_profiles_say_in_which_turn_each_execution_was(perf: Perf, order: Path) 
     assert measured.seeds == {(0, number): seed for number, seed in enumerate(new.turns.seed)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("present", "older"), [('"balanced/1"', '"shuffled/1"'), ('"here":false', '"here":true')]
 )

@@ -280,6 +280,7 @@ def test_a_dirty_worktree_is_installed_anew(
     assert not list((tmp_path / "envs").glob("p*/"))  # nobody can use it again
 
 
+@pytest.mark.slow
 def test_the_remains_of_a_kill_are_not_used(
     tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
 ) -> None:
@@ -340,6 +341,7 @@ def test_a_failed_installation_is_reported_in_one_line_and_leaves_nothing(
     assert [path.suffix for path in (tmp_path / "envs").iterdir()] == [".log"]
 
 
+@pytest.mark.slow
 def test_an_installation_that_hangs_is_ended(
     tmp_path: Path, interpreter: Interpreter, work: Path, fake: dict[str, str]
 ) -> None:

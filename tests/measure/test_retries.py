@@ -11,7 +11,8 @@ import msgspec
 import pytest
 from conftest import Project, Said, lack
 
-from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources, decode
+from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
+from perfvcs.profile.decoding import decode
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
@@ -179,6 +180,7 @@ def test_retries_can_be_switched_off_for_a_job(project: Project, perf: Perf, tur
     assert (turns / "count").read_text() == "1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("job", "reason"),
     [
@@ -259,6 +261,7 @@ def test_a_slip_of_the_pen_is_named(project: Project, perf: Perf) -> None:
     assert "`retries` is -1, but must be 0 to 1,000" in perf("collect", code=2).err
 
 
+@pytest.mark.slow
 @pytest.mark.needs("cc")  # the recorder of memory
 @pytest.mark.usefixtures("turns")
 def test_a_check_says_that_the_target_fails_more_often(project: Project, perf: Perf) -> None:

@@ -237,6 +237,7 @@ def test_a_command_that_fails_is_reported_in_one_line(tmp_path: Path) -> None:
     assert caught.value.exit_code == 5 and list((tmp_path / "generated").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_command_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     (tmp_path / "gen.sh").write_text(
         "sleep 61 & echo $! > child; trap '' TERM; sleep 62 & wait; wait"

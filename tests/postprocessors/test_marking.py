@@ -25,7 +25,8 @@ from perfvcs.postprocessors.bootstrap import Bootstrap
 from perfvcs.postprocessors.clusterizer import Clusterizer
 from perfvcs.postprocessors.normalizer import Normalizer
 from perfvcs.postprocessors.outliers import Outliers
-from perfvcs.profile import REPEATED, Metric, Profile, Resources, decode
+from perfvcs.profile import REPEATED, Metric, Profile, Resources
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.summary import summarise
 from perfvcs.statistics.resampling import resample
 

@@ -15,7 +15,8 @@ from perfvcs.errors import UsageError
 from perfvcs.plugins.postprocessor import Postprocessor
 from perfvcs.postprocessors._entries import conclude, name_of
 from perfvcs.postprocessors.regression import Regression
-from perfvcs.profile import Metric, Profile, Resources, decode
+from perfvcs.profile import Metric, Profile, Resources
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.fittedmodels import OpenEntry, as_written
 
 NAMES = [name.replace("_", "-") for name in plugins.names("postprocessors")]

@@ -19,7 +19,8 @@ from samples import noisy, sample_profile
 from perfvcs.commands.process import _option, _value
 from perfvcs.postprocessors import _entries
 from perfvcs.postprocessors.regression import Regression
-from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources, Stacks, decode
+from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources, Stacks
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.fittedmodels import RegressionEntry
 from perfvcs.profile.workloads import joined
 from perfvcs.reports.process import equation, process

@@ -21,7 +21,8 @@ from perfvcs import plugins
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors import regression
 from perfvcs.postprocessors.regression import Regression
-from perfvcs.profile import Job, Metric, Processed, Profile, Resources, decode
+from perfvcs.profile import Job, Metric, Processed, Profile, Resources
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.fittedmodels import OpenEntry
 from perfvcs.statistics.regression.condensed import level
 from perfvcs.statistics.regression.models import (

@@ -17,7 +17,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from perfvcs.errors import UsageError
-from perfvcs.site.forge import Forge, given, guessed
+from perfvcs.site.forge import Diff, Forge, given, guessed
 
 Perf = Callable[..., Said]
 HASH = "0123456789abcdef0123456789abcdef01234567"
@@ -308,13 +308,41 @@ def test_a_branch_and_a_commit_say_what_they_do_to_their_judge(
         said + "perf.toml (new [[check]] delta 1000%, ignored)."
         in page(f"commits/{tip[:10]}.html")["sentence"]
     )
-    assert [said in page(f"commits/{one[:10]}.html")["sentence"] for one in (base, last)] == [
-        False,
-        False,
-    ]
+    assert said not in page(f"commits/{last[:10]}.html")["sentence"]
+    # the first: there is none before with which it was compared, or whose judge it changes
+    assert not Path(f"site/commits/{base[:10]}.html").exists()
+    assert said not in Path("site/commits.html").read_text()
     (branch,) = page("branches.html")["branches"]
     assert branch["sentence"].endswith(f"{said}the benchmark bench/run.sh")
     assert said in Path("site", branch["url"]).read_text()
+
+
+def test_a_commit_that_changes_its_judge_has_a_page_though_nothing_was_compared_there(
+    project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perfvcs.history.record.COMPARED", 0)
+    tables = '[[job]]\nname = "work"\ncmd = "true"\n'
+    eased = f'{tables}[[check]]\ndelta = "1000%"\n'
+    base = project.commit("base", **{"perf.toml": tables})
+    plain = project.commit("plain", **{"work.py": "slow"})
+    eases = project.commit("in a hurry", **{"perf.toml": eased})
+    unmeasured = project.commit("not measured", **{"perf.toml": tables})
+    after = project.commit("after", **{"work.py": "slower"})
+    accepts = project.commit("wanted", **{"perf-accepted.toml": ""})
+    store(*measured([base, plain, eases, after, accepts], [0.010] * 5, spread=0.001))
+    perf("publish", "site", "--profiles", "0", "--commit-url", "https://forge.example.org/{id}")
+    assert {path.stem for path in Path("site/commits").glob("*.html")} == {eases[:10], accepts[:10]}
+    sentence = page(f"commits/{eases[:10]}.html")["sentence"]
+    assert "This change also changes how it is judged: perf.toml (new [[check]]" in sentence
+    listed = Path("site/commits.html").read_text()
+    assert f'href="https://forge.example.org/{plain}"' in listed and unmeasured not in listed
+
+
+def test_many_files_do_not_hide_what_judges() -> None:
+    files = [("A", f"a/{number}") for number in range(500)]
+    found = Diff.of([*files, ("M", "perf-accepted.toml"), ("A", "z")])
+    assert (len(found.files), found.more) == (401, 101)
+    assert found.files[-1].path == "perf-accepted.toml"
 
 
 @pytest.mark.slow

@@ -39,11 +39,13 @@ from perfvcs.index.lines import Line
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources
 from perfvcs.site import commits as site_commits
 from perfvcs.site import feed, front, template
+from perfvcs.site import pages as site_pages
 from perfvcs.site import seriespage as site_series
-from perfvcs.site.commits import MOST_COMMITS, Commits
+from perfvcs.site.commits import Commits
 from perfvcs.site.contents import Contents
 from perfvcs.site.folder import PATH, Folder
 from perfvcs.site.forge import Diffs
+from perfvcs.site.notable import MOST_COMMITS
 
 Perf = Callable[..., Said]
 QUICK = ("--profiles", "0")
@@ -53,7 +55,7 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 def data(path: str, site: str = "site") -> dict[str, Any]:
     """What a page says, by its JSON."""
     found = json.loads(Path(site, path).with_suffix(".json").read_text())
-    assert found["format"] == "perfvcs-site/1"
+    assert found["format"] == "perfvcs-site/2"
     page: dict[str, Any] = found["page"]
     return page
 
@@ -119,9 +121,13 @@ def test_every_series_and_commit_has_a_page_and_every_link_leads_somewhere(
         *measured(commits, stepped(40, 25)), *measured(commits[10:], [0.02] * 30, seed=2, job=PARSE)
     )
     assert perf("publish", "site", *QUICK).out.startswith("wrote 45 of 45 pages to site\n")
+    # of the first nothing more is known than that it was measured
     assert {path.stem for path in Path("site/commits").glob("*.html")} == {
-        commit[:10] for commit in commits
+        commit[:10] for commit in commits[1:]
     }
+    listed = data("commits.html")["listed"]
+    assert [row["commit"]["id"] for row in listed] == commits[::-1]
+    assert f'id="{commits[0][:10]}"' in Path("site/commits.html").read_text()
     assert [page["benchmark"] for page in series()] == ["parse --fast: sort", "sort"]
     pages = list(Path("site").rglob("*.html"))
     for page in pages:
@@ -156,10 +162,10 @@ def test_a_commit_of_one_execution_has_no_interval(project: Project, perf: Perf)
     store(*(sample_profile([0.01 + 0.001 * turn], commit=project.commit()) for turn in range(3)))
     perf("publish", "site", *QUICK)
     (track,) = series()[0]["tracks"]
-    assert track["low"] == [None] * 3
+    assert track["low"] == track["high"] == []
     assert track["words"] == ["new", "inconclusive", "inconclusive"]
     assert "commits with one execution have no interval" in series()[0]["frame"]["notes"]
-    cells = data("index.html")["rows"][0]["cells"]
+    cells = [level["cell"] for level in series()[0]["newest"]]
     assert [cell["text"] for cell in cells] == ["○", "○", "new"]
     assert "a single execution has no spread" in cells[0]["detail"]
 
@@ -314,7 +320,7 @@ def test_a_commit_that_a_change_may_be_as_well_says_so(project: Project, perf: P
                 "commit",
             )
         }
-        assert page["may"] == ([] if own else [{**named, "rises": True}])
+        assert page["may"] == ([] if own else [named])
 
 
 def test_a_change_that_is_half_undone_is_still_open(project: Project, perf: Perf) -> None:
@@ -389,46 +395,30 @@ def test_a_series_that_ended_has_nothing_open(project: Project, perf: Perf) -> N
     assert "cpu" in new["began"]
 
 
-def test_the_chart_compares_each_version_with_the_measured_one_before(
+def test_a_series_compares_each_version_with_the_measured_one_before(
     commits: list[str], perf: Perf
 ) -> None:
     levels = [0.010] * 38 + [0.013, 0.0131]
     store(*measured(commits, levels), *measured(commits[::2], [0.02] * 20, seed=3, job=PARSE))
-    perf("publish", "site", *QUICK, "--newest", "3")
-    front = data("index.html")
-    assert [[version["id"] for version in own] for own in front["versions"]] == [commits[:-4:-1]]
-    rows = {row["benchmark"]: row for row in front["rows"]}
-    assert [cell["word"] for cell in rows["sort"]["cells"]] == [
+    perf("publish", "site", *QUICK)
+    parse, sort = series()
+    newest = sort["newest"][:3]
+    assert [level["commit"]["id"] for level in newest] == commits[:-4:-1]
+    assert [level["cell"]["word"] for level in newest] == [
         "inconclusive",
         "suspected",
         "inconclusive",
     ]
-    cell = rows["sort"]["cells"][1]
+    cell = newest[1]["cell"]
     assert re.fullmatch(r"\+[23]\d\.\d %", cell["text"])
     assert cell["low"] < cell["effect"] < cell["high"]
     assert f"against {commits[37][:10]}" in cell["detail"]
-    assert [cell["text"] for cell in rows["parse --fast: sort"]["cells"]] == ["N/A", "○", "N/A"]
+    assert (parse["newest"][0]["commit"]["id"], parse["newest"][0]["cell"]["text"]) == (
+        commits[38],
+        "○",
+    )
     (moved,) = data(f"commits/{commits[38][:10]}.html")["moved"]
     assert (moved["benchmark"], moved["since"]["id"], moved["cell"]) == ("sort", commits[37], cell)
-
-
-def test_environments_that_measured_other_commits_have_versions_of_their_own(
-    commits: list[str], perf: Perf
-) -> None:
-    store(
-        *measured(commits[::2], [0.01] * 20),
-        *measured(commits[1:4:2], [0.02] * 2, seed=2, environment=OTHER),
-    )
-    perf("publish", "site", *QUICK, "--newest", "3")
-    found = data("index.html")
-    versions = [[version and version["id"] for version in own] for own in found["versions"]]
-    assert not found["shared"]
-    assert [environment["name"] for environment in found["environments"]] == ["another", "test"]
-    assert versions == [[commits[3], commits[1], None], [commits[38], commits[36], commits[34]]]
-    assert [[cell["word"] == "missing" for cell in row["cells"]] for row in found["rows"]] == [
-        [False, False, True],
-        [False] * 3,
-    ]
 
 
 def test_a_metric_of_which_more_is_better_gets_worse_when_it_falls(
@@ -451,11 +441,8 @@ def test_environments_are_named_by_what_tells_them_apart(commits: list[str], per
     perf("publish", "site", *QUICK)
     front = data("index.html")
     assert [environment["name"] for environment in front["environments"]] == ["another", "test"]
-    assert [front["environments"][row["environment"]]["name"] for row in front["rows"]] == [
-        "another",
-        "test",
-    ]
-    assert [track["environment"]["name"] for track in series()[0]["tracks"]] == ["test", "another"]
+    assert [row["environment"] for row in front["rows"]] == ["another", "test"]
+    assert [track["environment"]["name"] for track in series()[0]["tracks"]] == ["another", "test"]
 
 
 def test_other_metrics_and_sizes_of_a_benchmark_are_linked(commits: list[str], perf: Perf) -> None:
@@ -511,7 +498,7 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
 ) -> None:
     monkeypatch.setattr(site_series, "POINTS", 50)
     monkeypatch.setattr(site_series, "TRACKS", 2)
-    monkeypatch.setattr(front, "MOST_CELLS", 24)
+    monkeypatch.setattr(site_pages, "LISTED", 3)
     monkeypatch.setattr(site_commits, "MOST_CHANGES", 3)
     monkeypatch.setattr(front, "PAGES", 0)
     places = [
@@ -540,7 +527,9 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
     )
     assert len(page["steps"]) == 4
     found = data("index.html")
-    assert (len(found["rows"]), found["left_out"]) == (2, 2)
+    assert len(found["rows"]) == 4
+    assert Path("site/index.html").read_text().count("<tr data-item") == 3
+    assert Path("site/assets/rows.js").read_text().count("<tr data-item") == 1
     assert data("about.html")["notes"] == ["1 more series are not linked here."]
     listed = data("changes.html")
     steps = [step for group in listed["open"] for step in group["steps"]]
@@ -642,7 +631,7 @@ def test_one_more_commit_writes_only_the_pages_it_is_on(project: Project, perf: 
     perf("publish", "site", *QUICK)
     (sort,) = [f"series/{path.name}" for path in Path("site/series").glob("sort-*.html")]
     pair = {f"commits/{commit[:10]}.html" for commit in commits[78:]}
-    assert moved(before) == {sort, "index.html", *pair}
+    assert moved(before) == {sort, "index.html", "commits.html", *pair}
 
 
 @pytest.mark.slow
@@ -741,13 +730,12 @@ def turns(commits: Sequence[str], factors: Sequence[float], **overrides: Any) ->
 
 
 def cells(benchmark: str = "sort", metric: str = "wall time") -> list[tuple[str, str]]:
-    """Words and texts of the front page's cells, the oldest commit first."""
-    (row,) = [
-        row
-        for row in data("index.html")["rows"]
-        if (row["benchmark"], row["metric"]) == (benchmark, metric)
+    """Words and texts of a series' newest values, the oldest commit first."""
+    (page,) = [
+        page for page in series() if (page["benchmark"], page["metric"]) == (benchmark, metric)
     ]
-    return [(cell["word"], cell["text"]) for cell in row["cells"]][::-1]
+    cells = [level["cell"] for level in page["newest"]]
+    return [(cell["word"], cell["text"]) for cell in cells][::-1]
 
 
 def test_pages_say_of_neighbours_what_perf_check_says(commits: list[str], perf: Perf) -> None:
@@ -769,9 +757,9 @@ def test_pages_say_of_neighbours_what_perf_check_says(commits: list[str], perf: 
     before, told = stamps(), cells()[1][1]
     perf("publish", "site", *QUICK)
     assert moved(before) == set()
-    perf("accept", "sort:wall", "--reason", "checks its input")
+    perf("accept", row["accept"], "--reason", "checks its input")
     perf("publish", "site", *QUICK)
-    assert {"index.html", f"series/{url}"} <= moved(before)
+    assert f"series/{url}" in moved(before)
     assert [word for word, _ in cells()] == ["new", "accepted", "same", "improvement"]
     assert cells()[1][1] == told
 
@@ -784,11 +772,11 @@ def test_verdicts_hold_in_the_environment_in_which_they_were_measured(
         *turns(commits[:2], [1.0, 1.0], session="other", environment=OTHER),
     )
     perf("publish", "site", *QUICK)
-    rows = [row for row in data("index.html")["rows"] if row["metric"] == "wall time"]
-    assert sorted([cell["word"] for cell in row["cells"]] for row in rows) == [
-        ["degradation", "new"],
-        ["same", "new"],
-    ]
+    (page,) = [page for page in series() if page["metric"] == "wall time"]
+    words: dict[str, list[str]] = {}
+    for level in page["newest"]:
+        words.setdefault(level["environment"], []).append(level["cell"]["word"])
+    assert sorted(words.values()) == [["degradation", "new"], ["same", "new"]]
 
 
 # -- pages of profiles -----------------------------------------------------------------------------
@@ -1217,8 +1205,9 @@ def test_a_commit_says_the_newest_changes_that_may_be_its(commits: list[str]) ->
         Job(name=f"job{number}", collector="time", cmd="true", engine="launcher/1")
         for number in range(12)
     ]
-    for job in jobs:
-        kept = sorted(chance.sample(range(40), 26))
+    kept_places = [sorted(chance.sample(range(40), 26)) for _ in jobs[1:]]
+    kept_places.append([*range(8), *range(32, 40)])  # its step may be at any of 25 commits
+    for job, kept in zip(jobs, kept_places, strict=True):
         store(
             *measured(
                 [commits[place] for place in kept],
@@ -1242,7 +1231,7 @@ def test_a_commit_says_the_newest_changes_that_may_be_its(commits: list[str]) ->
                 expected[place].append(pair)
     assert wide
     assert sum(map(len, expected.values())) > 20
-    assert may == expected
+    assert may == {place: pairs for place, pairs in expected.items() if pairs}
     assert sum(map(len, own.values())) == len(contents.found)
 
 
@@ -1437,7 +1426,7 @@ def test_profiles_of_uncommitted_changes_are_not_published(commits: list[str], p
 @pytest.mark.usefixtures("ready")
 def test_an_unknown_revision_is_reported(perf: Perf) -> None:
     assert "`v9` is not a revision here" in perf("publish", "site", "v9", code=2).err
-    assert "--newest" in perf("publish", "site", "--newest", "0", code=2).err
+    assert "--profiles" in perf("publish", "site", "--profiles", "-1", code=2).err
 
 
 @pytest.mark.usefixtures("ready")
@@ -1489,3 +1478,31 @@ def test_a_commit_has_one_line_per_curve_with_the_levels_of_its_verdict_and_a_wh
     assert after / before - 1 == pytest.approx(change, rel=0.1)
     (job,) = page["jobs"]
     assert (job["levels"], job["series"]) == ("10 → 20 ms", 2)
+
+
+# -- what was not compared -------------------------------------------------------------------------
+
+
+def test_a_commit_with_a_lasting_change_leads_with_it_and_older_ones_say_they_are_not_compared(
+    commits: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "COMPARED", 3)
+    levels = [0.01 if place < 14 else 0.012 for place in range(40)]
+    repository = store(*measured(commits, levels))
+    contents = Contents(repository, record.read(repository, "HEAD"))
+    ((series, turn),) = contents.found
+    place = contents.finding(series, turn).turn
+    pages = Commits(contents)
+    own = pages.page(place)
+    assert own.lasting.startswith("1 lasting degradation is laid to this commit: ")
+    assert own.steps[0].change in own.lasting
+    assert "slower" in own.sentence
+    assert own.moved and own.rest == ""
+    older = pages.page(place - 3)
+    assert older.sentence.startswith("Older than the newest ") and not older.lasting
+    assert (
+        older.next
+        == f"compare them: `perf check {commits[place - 4][:10]} {commits[place - 3][:10]}`"
+    )
+    assert "not compared" not in pages.page(39).rest
+    assert pages.page(0).sentence == "Nothing before this commit to compare with."

@@ -14,24 +14,25 @@ from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import quote, unquote, urldefrag, urljoin
 
 import msgspec
 import pytest
 from browsing import BROWSER, LIMIT
 from click.testing import CliRunner
 from conftest import ROOT, Once, Project
+from histories import grow, measured, stepped
 from pictures import ATTACKS
 from samples import sample_profile
 
 from perfvcs.check.subject import Step
 from perfvcs.cli import group
+from perfvcs.history.triage import ChangeState
 from perfvcs.pictures import sketch
 from perfvcs.pictures.frame import FramedCommit, FramedLine, HistoryFrame, frame
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
-from perfvcs.site.model import ChangeState
-from perfvcs.site.pages import Mark, RowData
+from perfvcs.site.pages import Mark
 from perfvcs.text import quantity
 
 pytestmark = BROWSER
@@ -224,6 +225,31 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         del PLACES[1].fields[ATTACKS[0]]
 
 
+@pytest.fixture(scope="module")
+def aged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site whose front page compares with a release, 90 days and a year ago, in two
+    environments.
+    """
+    project = Project(tmp_path_factory.mktemp("aged") / "sorter")
+    with chdir(project.root):
+        commits = grow(project, 40, days=20)
+    project.git("tag", "v1.0", commits[30])
+    found = [
+        one
+        for turn, environment in enumerate(PLACES)
+        for name in ("sort.merge", "sort.quick_with_a_long_name.of_benchmark")
+        for one in measured(
+            commits,
+            stepped(40, 33, high=0.012),
+            seed=turn,
+            spread=0.001,
+            environment=environment,
+            job=Job(name, "time", "./sort", engine="launcher/1"),
+        )
+    ]
+    return published(project, *found)
+
+
 class Tab:
     """A page of a site in the browser."""
 
@@ -339,7 +365,8 @@ def pages(site: Path) -> list[Path]:
         max(site.glob(f"{folder}/*.html"), key=lambda path: (path.stat().st_size, path))
         for folder in ("series", "commits")
     ]
-    return [site / "index.html", site / "changes.html", site / "about.html", *largest]
+    names = ["index.html", "changes.html", "commits.html", "about.html"]
+    return [*(site / name for name in names), *largest]
 
 
 def series(site: Path, benchmark: str = "sort", metric: str = "wall time") -> Path:
@@ -396,23 +423,27 @@ def test_the_front_page_says_how_things_stand(tab: Open, site: Path) -> None:
     assert "1 open degradation from 1 commit" in opened.run(
         "document.querySelector('h1').textContent"
     )
-    said = opened.run("document.querySelector('#open + ul').textContent")
-    assert said.count("wall time +9") == 1 and all(
-        place in said for place in ("AMD EPYC 7B13", "Arm Neoverse")
+    said = opened.run("document.querySelector('#open table.triage').textContent")
+    assert said.count("wall time") == 1 and all(
+        place in said for place in ("+9", "AMD EPYC 7B13", "Arm Neoverse", "5 of 5 hold it")
     )
-    assert opened.run("document.querySelectorAll('table.summary .cell').length") == 12 * 12
-    assert opened.run("document.querySelectorAll('.cell.degradation a').length") >= 2
-    assert opened.run(
-        "[...document.querySelectorAll('.cell.degradation a')].every(one => /^▲"
-        " \\+\\d/.test(one.textContent.trim()))"
+    assert opened.run("document.querySelectorAll('.triage .strip path').length") == 2
+    assert opened.run("document.querySelectorAll('.triage td.forest svg').length") == 1
+    rows = "[...document.querySelectorAll('#live tbody tr')]"
+    assert opened.run(f"{rows}.length") == 12
+    assert opened.run("document.querySelectorAll('.scroll').length") == 0, (
+        "nothing scrolls in a box"
     )
-    assert opened.run("document.querySelectorAll('.trace path').length") == 12
-    links = opened.run(
-        "[...document.querySelectorAll('.cell a')].map(one => one.getAttribute('href'))"
+    heads = opened.run("[...document.querySelectorAll('#live thead th')].map(one => one.innerText)")
+    assert heads == ["Benchmark", "Metric", "Environment", "Now", "Scatter", "Course"]
+    worse = opened.run(
+        f"{rows}.filter(row => row.dataset.state === 'open').map(row => row.innerText)"
     )
-    assert len(links) == 144 and all(
-        re.fullmatch(r"series/[\w.-]+\.html#at=[0-9a-f]+&in=[0-9a-f]{12}", link) for link in links
-    )
+    assert len(worse) == 2 and all("sort" in text and "wall time" in text for text in worse)
+    opened.run("document.getElementById('series').scrollIntoView()")
+    opened.wait(f"{rows}.every(row => row.querySelector('.strip path'))")
+    links = opened.run(f"{rows}.map(row => row.querySelector('a').getAttribute('href'))")
+    assert all(re.fullmatch(r"series/[\w.-]+\.html", link) for link in links)
 
 
 def test_a_search_begins_with_a_slash_and_stands_in_the_address(tab: Open, site: Path) -> None:
@@ -438,19 +469,19 @@ def test_a_search_begins_with_a_slash_and_stands_in_the_address(tab: Open, site:
 
 
 def test_filters_narrow_the_chart_and_clear_takes_them_back(tab: Open, site: Path) -> None:
-    opened = tab(site / "index.html", "#metric=wall+time&verdict=open")
+    opened = tab(site / "index.html", "#metric=wall+time&state=open")
     assert opened.run(f"{VISIBLE}.length") == 2
     assert opened.run("[...document.querySelectorAll('select')].map(one => one.value)") == [
         "wall time",
         "",
         "open",
     ]
-    nothing = tab(site / "index.html", "#metric=peak+memory&verdict=open")
+    nothing = tab(site / "index.html", "#metric=peak+memory&state=open")
     assert nothing.run(f"{VISIBLE}.length") == 0
     assert nothing.run("document.querySelector('[data-list] > p:last-child').offsetHeight") > 0
     assert (
         nothing.run(
-            "[...document.querySelectorAll('tbody')].filter(one => one.offsetHeight).length"
+            "[...document.querySelectorAll('[data-list] tbody')].filter(one => one.offsetHeight).length"
         )
         == 0
     )
@@ -474,32 +505,41 @@ def test_a_choice_made_by_hand_stands_in_the_address(tab: Open, site: Path) -> N
     )
 
 
-def test_arrow_keys_go_from_cell_to_cell_and_enter_opens(tab: Open, site: Path) -> None:
+def test_a_table_of_series_sorts_by_each_column(tab: Open, site: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 
     opened = tab(site / "index.html")
-    assert (
-        opened.run("document.querySelectorAll('table.summary tbody [tabindex=\"0\"]').length") == 1
-    )
-    opened.run("document.querySelector('table.summary tbody [tabindex=\"0\"]').focus()")
-    opened.press(Keys.ARROW_DOWN, Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
-    where = (
-        "[document.activeElement.closest('tr').sectionRowIndex,"
-        " document.activeElement.parentElement.cellIndex]"
-    )
-    assert opened.run(where) == [2, 5]
-    opened.press(Keys.END)
-    assert opened.run(where) == [2, 15]
-    opened.press(Keys.HOME, Keys.PAGE_DOWN, Keys.ARROW_UP, Keys.PAGE_UP, Keys.ARROW_RIGHT)
-    assert opened.run(where) == [1, 4]
-    assert opened.run("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    column = "[...document.querySelectorAll('#live tbody tr')].map(row => {})"
+    level = column.format("Number(row.cells[3].dataset.v)")
+    opened.click("#live th:nth-child(4) .sort")
+    falling = opened.run(level)
+    assert falling == sorted(falling, reverse=True) and len(set(falling)) > 2
+    assert opened.run("document.querySelector('#live th[aria-sort]').ariaSort") == "descending"
     opened.press(Keys.ENTER)
-    assert "/series/" in opened.run("location.pathname") and opened.problems() == []
+    assert opened.run(level) == falling[::-1]
+    assert opened.run("document.querySelectorAll('#live th[aria-sort]').length") == 1
+    opened.click("#live th:nth-child(1) .sort")
+    names = opened.run(column.format("row.cells[0].textContent.trim().toLowerCase()"))
+    assert names == sorted(names) and opened.problems() == []
 
 
-def test_a_cell_opens_its_series_with_the_numbers_of_its_version(tab: Open, site: Path) -> None:
+def test_enter_goes_to_what_a_search_has_left(tab: Open, site: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened = tab(site / "index.html", height=300)
+    opened.press("/", "par", Keys.ENTER)
+    assert opened.run(f"{VISIBLE}.length") == 4
+    assert opened.run("document.getElementById('series').getBoundingClientRect().top") < 100
+    place = json.loads((site / "index.json").read_text())["page"]["rows"][0]["environment"]
+    alone = tab(site / "index.html", f"#metric=wall+time&environment={quote(place)}")
+    alone.press("/", "par", Keys.ENTER)
+    alone.wait("location.pathname.includes('/series/')")
+    assert alone.run("location.pathname").rpartition("/")[2] == series(site, "parse").name
+
+
+def test_a_change_opens_its_series_with_the_numbers_of_its_commit(tab: Open, site: Path) -> None:
     opened = tab(site / "index.html")
-    opened.click(".cell.degradation a")
+    opened.click(".triage tbody th a")
     assert opened.run("document.querySelector('.tip.pinned strong').textContent").endswith(
         f"Change {OPEN}"
     )
@@ -516,11 +556,11 @@ def test_the_history_has_levels_steps_intervals_and_words_for_the_axis(
     tab: Open, site: Path
 ) -> None:
     opened = tab(series(site))
-    assert opened.run("document.querySelectorAll('#history .level').length") == 2
+    assert opened.run("document.querySelectorAll('#history .main .level').length") == 2
     assert opened.run(
         "[...document.querySelectorAll('#history .effect')].map(one => one.textContent)"
     )[1].startswith("✓ +1")
-    assert opened.run("document.querySelectorAll('#history .step').length") == 3
+    assert opened.run("document.querySelectorAll('#history .main .step').length") == 3
     assert (
         opened.run(
             "[...document.querySelectorAll('#history .step title')].map(one =>"
@@ -546,7 +586,8 @@ def test_the_history_has_levels_steps_intervals_and_words_for_the_axis(
 def test_hovering_a_commit_tells_its_numbers(tab: Open, site: Path) -> None:
     opened = tab(series(site))
     box = opened.box("#history svg.main")
-    opened.point((box["x"] + 300, box["y"] + 100), (box["x"] + box["width"] - 20, box["y"] + 150))
+    right = opened.run("document.querySelector('.overview .window').getBoundingClientRect().right")
+    opened.point((box["x"] + 300, box["y"] + 100), (right - 4, box["y"] + 150))
     text = opened.run("document.querySelector('.tip').textContent")
     assert re.search(r"Change 47.*Ada Lovelace.*\d ms \[.* ms, .* ms\].*10 executions", text)
     opened.point((box["x"] + 20, box["y"] - 40))
@@ -557,7 +598,7 @@ def test_dragging_zooms_and_a_double_click_shows_all_again(tab: Open, site: Path
     opened = tab(series(site))
     box = opened.box("#history svg.main")
     middle = (box["x"] + box["width"] / 2, box["y"] + 150)
-    opened.point((middle[0] - 200, middle[1]), middle, (middle[0] + 200, middle[1]), down=True)
+    opened.point((middle[0] - 180, middle[1]), middle, (middle[0] + 180, middle[1]), down=True)
     assert 8 <= int(opened.run(SIGHT)) <= 16
     width = float(opened.run("document.querySelector('.overview .window').getAttribute('width')"))
     assert width < box["width"] / 2
@@ -577,7 +618,10 @@ def test_dragging_zooms_and_a_double_click_shows_all_again(tab: Open, site: Path
 def test_the_overview_moves_and_widens_what_is_in_sight(tab: Open, site: Path) -> None:
     opened = tab(series(site))
     box = opened.box("svg.overview")
-    y, right = box["y"] + box["height"] / 2, box["x"] + box["width"] - 16
+    y, right = (
+        box["y"] + box["height"] / 2,
+        opened.run("document.querySelector('.overview .window').getBoundingClientRect().right"),
+    )
     opened.point((right, y), (right - 300, y), (right - 600, y), down=True)
     first = int(opened.run(SIGHT))
     assert first < COMMITS
@@ -633,43 +677,44 @@ def test_the_legend_hides_environments_intervals_levels_and_changes(tab: Open, s
     labels = opened.run(
         "[...document.querySelectorAll('#history .bar button')].map(one => one.textContent)"
     )
-    assert len(labels) == 8 and labels[2:] == [
+    assert len(labels) == 9 and labels[2:] == [
         "99 % intervals",
         "levels",
         "changes",
         "log axis",
+        "by time",
         "from zero",
         "show all",
     ]
     for number, (shown, left) in enumerate(
         [
-            (".main .track1", 0),
-            (".main .track0", 0),
+            (".main g.track1", 0),
+            (".main g.track0", 0),
             (".main .whisker, .main .band", 0),
-            (".level", 0),
-            (".step", 0),
+            (".main .level", 0),
+            (".main .step", 0),
         ]
     ):
         count = f"document.querySelectorAll('#history {shown}').length".replace(
             ", .main", ", #history .main"
         )
-        turn = 1 - number if number < 2 else number
         opened.run("document.querySelectorAll('#history .bar button')[0].ariaPressed")
         before = opened.run(count)
-        opened.click(f"#history .bar button:nth-child({turn + 1})")
-        assert (labels[turn], opened.run(count)) == (labels[turn], left) and before > 0
-        opened.click(f"#history .bar button:nth-child({turn + 1})")
+        opened.click(f"#history .bar button:nth-child({number + 1})")
+        assert (labels[number], opened.run(count)) == (labels[number], left) and before > 0
+        opened.click(f"#history .bar button:nth-child({number + 1})")
         assert opened.run(count) == before
     ticks = (
         "[...document.querySelectorAll('#history text.tick[text-anchor=end]')].map(one =>"
         " one.textContent)"
     )
     before = opened.run(ticks)
-    opened.click("#history .bar button:nth-child(7)")
+    opened.click("#history .bar button:nth-child(8)")
     assert opened.run(ticks)[0] == "0" and before[0] != "0"
     assert "begin at 0" not in opened.run("document.querySelector('#history .reach').textContent")
-    opened.click("#history .bar button:nth-child(7)")
+    opened.click("#history .bar button:nth-child(8)")
     opened.click("#history .bar button:nth-child(6)")
+    assert opened.run("document.querySelectorAll('#history .bar button')[7].disabled")
     assert (
         opened.run(
             "document.querySelectorAll('#history .bar button')[5].getAttribute('aria-pressed')"
@@ -678,9 +723,13 @@ def test_the_legend_hides_environments_intervals_levels_and_changes(tab: Open, s
     )
     assert len(opened.run(ticks)) >= 2
     opened.click("#history .bar button:nth-child(1)")
-    opened.click("#history .bar button:nth-child(2)")  # nothing is in sight, on a logarithmic axis
+    # nothing is in sight, on a logarithmic axis
+    opened.run(
+        "document.querySelector('#history .bar button').dispatchEvent(new MouseEvent('click',"
+        " {ctrlKey: true}))"
+    )
     assert (
-        opened.run("document.querySelectorAll('#history .level').length") == 0
+        opened.run("document.querySelectorAll('#history .main .level').length") == 0
         and opened.problems() == []
     )
 
@@ -737,7 +786,7 @@ def test_what_a_series_shows_stands_in_its_address(tab: Open, site: Path) -> Non
     )
     opened = tab(series(site))
     opened.click("#history .bar button:nth-child(1)")
-    for name in ("levels", "log axis", "from zero"):
+    for name in ("levels", "from zero", "log axis", "by time"):
         opened.run(
             "[...document.querySelectorAll('#history .bar button')].find(one => one.textContent"
             f" === '{name}').click()"
@@ -748,7 +797,8 @@ def test_what_a_series_shows_stands_in_its_address(tab: Open, site: Path) -> Non
     hash_, pressed, sight = opened.run("location.hash"), opened.run(state), opened.run(SIGHT)
     assert (
         all(
-            part in hash_ for part in ("environment=", "off=means", "axis=logarithmic", "axis=zero")
+            part in hash_
+            for part in ("environment=", "off=means", "axis=logarithmic", "axis=zero", "axis=time")
         )
         and int(sight) < COMMITS
     )
@@ -784,7 +834,8 @@ def test_every_change_has_a_label_and_no_two_overlap(tab: Open, site: Path, widt
         " one.getBoundingClientRect().toJSON())"
     )
     assert len(boxes) == len(at)
-    for turn, one in enumerate(boxes):
+    axis = opened.box("#history text.axis")
+    for turn, one in enumerate([*boxes, axis]):
         for other in boxes[:turn]:
             apart = one["left"] >= other["right"] or other["left"] >= one["right"]
             assert apart or one["top"] >= other["bottom"] - 3 or other["top"] >= one["bottom"] - 3
@@ -793,6 +844,53 @@ def test_every_change_has_a_label_and_no_two_overlap(tab: Open, site: Path, widt
         " one.getBoundingClientRect().top)"
     )
     assert max(box["bottom"] for box in boxes) <= min(marks) + 3, "no label lies on a mark"
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_effects_between_versions_do_not_overlap(tab: Open, site: Path, width: int) -> None:
+    opened = tab(series(site), width=width)
+    boxes = opened.run(
+        "[...document.querySelectorAll('#detail .effect')].map(one =>"
+        " one.getBoundingClientRect().toJSON())"
+    )
+    assert len(boxes) > 3
+    for turn, one in enumerate(boxes):
+        for other in boxes[:turn]:
+            apart = one["left"] >= other["right"] or other["left"] >= one["right"]
+            assert apart or one["top"] >= other["bottom"] - 3 or other["top"] >= one["bottom"] - 3
+
+
+@pytest.mark.parametrize("width", [400, 800, 1100, 1300, 2560])
+@pytest.mark.parametrize("which", ["site", "hostile", "aged"])
+def test_no_cell_of_the_front_page_reaches_into_another(
+    request: pytest.FixtureRequest, tab: Open, which: str, width: int
+) -> None:
+    opened = tab(request.getfixturevalue(which) / "index.html", width=width)
+    wide = opened.run(
+        "[...document.querySelectorAll('.series :is(td, th), .triage tbody :is(td, th)')].filter(one =>"
+        " one.scrollWidth > one.clientWidth + 1).map(one => one.outerHTML)"
+    )
+    assert wide == [] and opened.wide() == 0
+    names = opened.run(
+        "[...document.querySelectorAll('.triage tbody th, .series tbody th')].map(one =>"
+        " one.clientWidth)"
+    )
+    assert min(names) >= 120
+    rows = opened.run(
+        "[...document.querySelectorAll('.series tbody tr')].map(row => row.innerText)"
+    )
+    assert rows and all(re.search("EPYC|Neoverse", row) for row in rows)
+    if which == "aged":
+        assert "Since a year ago" in opened.run("document.body.innerText")
+        assert "; all of them are certain." in opened.run("document.querySelector('h1').innerText")
+        heights = opened.run(
+            "[...document.querySelectorAll('.series tbody td.degradation')].filter(one =>"
+            " one.offsetParent).map(one => {const range = document.createRange();"
+            " range.selectNodeContents(one); return range.getBoundingClientRect().height})"
+        )
+        assert heights and max(heights) < 24, "an effect is on one line"
+    else:
+        assert all(re.search("wall time|peak memory", row) for row in rows)
 
 
 def test_a_search_suggests_series_which_the_keyboard_opens(tab: Open, site: Path) -> None:
@@ -824,33 +922,6 @@ def test_a_telephone_shows_the_name_of_the_project(tab: Open, site: Path) -> Non
         opened.run("(one => one.clientWidth > 200)(document.querySelector('.top .home'))")
         and opened.wide() == 0
     )
-
-
-def test_a_name_in_the_chart_ends_with_what_tells_it_apart_and_has_the_whole_on_hover() -> None:
-    def parts(name: str) -> tuple[str, str]:
-        row = RowData(
-            benchmark=name,
-            metric="",
-            unit="",
-            better="",
-            environment=0,
-            url="",
-            level="",
-            state="",
-            trace=[],
-            cells=[],
-        )
-        return row.parts
-
-    assert parts("db: query.filter.Benchmark.time_filter") == (
-        "db: query.filter.Benchmark.",
-        "time_filter",
-    )
-    assert parts("tests: tests/test_a.py::test_x[1-2]") == (
-        "tests: tests/test_a.py::",
-        "test_x[1-2]",
-    )
-    assert parts("sort") == ("", "sort") and parts("a.b") == ("", "a.b")
 
 
 def test_a_scheme_that_was_chosen_holds_on_the_next_page(tab: Open, site: Path) -> None:
@@ -893,7 +964,12 @@ def scriptless(driver: Any) -> Iterator[None]:
 def test_without_scripts_tables_and_links_are_there(browser: Any, site: Path) -> None:
     with scriptless(browser):
         browser.get((site / "index.html").as_uri())
-        cells = browser.find_elements("css selector", "table.summary .cell.degradation a")
+        rows = browser.find_elements("css selector", "#live tbody tr")
+        assert (
+            all(row.is_displayed() and re.search(r"\d [mkM][sB]", row.text) for row in rows)
+            and len(rows) == 12
+        )
+        cells = browser.find_elements("css selector", ".triage tbody th a")
         assert cells[0].is_displayed() and not browser.find_element("id", "search").is_displayed()
         browser.get(cells[0].get_attribute("href"))
         assert browser.find_element("css selector", "noscript p").is_displayed()
@@ -905,9 +981,8 @@ def test_a_printed_page_has_all_of_the_chart_and_no_controls(tab: Open, site: Pa
     opened = tab(site / "index.html", scheme="dark", width=1000)
     opened.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     assert opened.run("document.getElementById('search').offsetHeight") == 0
-    assert (
-        opened.run("getComputedStyle(document.querySelector('.scroll.tall')).overflow") == "visible"
-    )
+    assert opened.run("document.querySelectorAll('#live tbody tr').length") == 12
+    assert opened.run("getComputedStyle(document.querySelector('#live th')).position") == "static"
     assert opened.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert opened.run(PALE) == []
 
@@ -935,7 +1010,10 @@ def test_hostile_names_are_text_in_tooltips_and_lists(tab: Open, hostile: Path) 
     box = opened.box("#history svg.main")
     for number in range(12):
         opened.point((box["x"] + 70 + number * (box["width"] - 100) / 12, box["y"] + 150))
-    opened.point((box["x"] + 62 + (box["width"] - 78) * 12.5 / 24, box["y"] + 150), clicks=1)
+    axis = opened.run(
+        "document.querySelector('.overview .window').getBoundingClientRect().toJSON()"
+    )
+    opened.point((axis["x"] + axis["width"] * 12.5 / 24, box["y"] + 150), clicks=1)
     assert "<img src=x onerror=alert(1)>" in opened.run(
         "document.querySelector('.tip.pinned').textContent"
     )
@@ -978,6 +1056,7 @@ def track(
         "began": began,
         "steps": msgspec.to_builtins(marks),
         "lines": msgspec.to_builtins(sketch.between(marks, 0, count - 1)),
+        "breaks": sketch.breaks(range(count)),
     }
 
 
@@ -990,14 +1069,13 @@ def marked(
     before: float,
     after: float,
     word: str = "degradation",
-    drift: bool = False,
     state: ChangeState = "open",
     reason: str = "",
 ) -> Mark:
     """A change as the data of a page has it."""
     step = Step(
         commit=f"c{place}",
-        word="drift" if drift else word,
+        word=word,
         direction=word,
         first=f"c{first}",
         last=f"c{last}",
@@ -1011,17 +1089,11 @@ def marked(
         detectors=(),
     )
     figure = sketch.drawn(
-        step,
-        "s",
-        place,
-        since=first - 0.5 if drift else None,
-        among=(first, last),
-        status=f"{state}: {reason}" if reason else "",
+        step, "s", place, among=(first, last), status=f"{state}: {reason}" if reason else ""
     )
     return Mark(
         place=place,
         word=word,
-        drift=drift,
         state=state,
         reason=reason,
         effect=effect,
@@ -1049,19 +1121,28 @@ def drawn(opened: Tab, *tracks: dict[str, Any]) -> None:
     count = max(len(one["places"]) for one in tracks)
     page = {
         "benchmark": "b",
+        "metric": "wall time",
+        "tags": [],
         "frame": msgspec.to_builtins(framed(*tracks)),
         "unit": "s",
         "better": "lower",
+        "commits": [*range(count)],
+        "tracks": tracks,
+    }
+    commits = {
         "authors": ["Ada"],
         "author": [0] * count,
         "days": ["2026-01-01"] * count,
         "ids": [f"c{number}" for number in range(count)],
         "titles": [""] * count,
-        "tracks": tracks,
+        "own": [1] * count,
+        "changes": {},
+        "tags": {},
     }
     opened.run(f"""const place = document.createElement("div");
     place.id = "history";
     document.querySelector("main").prepend(place);
+    perf.commits = {json.dumps(commits)};
     new perf.History(place, perf.series.read({json.dumps(page)}, "../"));""")
     opened.settle()
 
@@ -1093,18 +1174,15 @@ def test_of_many_environments_the_longest_and_those_with_open_changes_are_drawn_
     )
 
 
-def test_a_drift_is_slanted_what_is_in_doubt_is_shaded_and_a_new_beginning_is_named(
-    tab: Open, site: Path
-) -> None:
+def test_what_is_in_doubt_is_shaded_and_a_new_beginning_is_named(tab: Open, site: Path) -> None:
     opened = tab(site / "about.html")
-    gradual = {
+    undone = {
         "place": 8,
         "first": 4,
         "last": 8,
         "effect": 0.2,
         "before": 1,
         "after": 1.2,
-        "drift": True,
         "state": "over",
         "reason": "undone",
     }
@@ -1118,16 +1196,17 @@ def test_a_drift_is_slanted_what_is_in_doubt_is_shaded_and_a_new_beginning_is_na
         "word": "improvement",
     }
     levels = [1.0] * 4 + [1, 1.05, 1.1, 1.15, 1.2] + [1.2] * 5 + [1.08] * 6
-    drawn(opened, track("a", levels, gradual, sudden, began="cpu differs"))
-    path = opened.run("document.querySelector('#history .level').getAttribute('d')")
+    drawn(opened, track("a", levels, undone, sudden, began="cpu differs"))
+    path = opened.run("document.querySelector('#history .main .level').getAttribute('d')")
     upright = [start == end for start, end in re.findall(r"M([\d.]+),[\d.]+L([\d.]+),", path)]
-    assert upright == [False, True]
-    assert opened.run("document.querySelectorAll('#history .doubt').length") == 2
+    assert upright == [True, True]
+    assert opened.run("document.querySelectorAll('#history .main .doubt').length") == 2
     titles = opened.run(
         "[...document.querySelectorAll('#history title')].map(one => one.textContent).join(' ')"
     )
     assert (
-        "↗ drift +20.0 %: 1.000 → 1.200 s; over 5 commits c4..c8; over: undone" in titles
+        "lasting degradation +20.0 %: 1.000 → 1.200 s; one of 5 commits c4..c8; over: undone"
+        in titles
         and "one of 3 commits c12..c14" in titles
     )
     assert "begins anew: cpu differs" in titles and opened.problems() == []

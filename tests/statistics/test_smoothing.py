@@ -23,7 +23,8 @@ from perfvcs.postprocessors.kernel_regression import KernelRegression
 from perfvcs.postprocessors.lowess import Lowess
 from perfvcs.postprocessors.moving_average import MovingAverage
 from perfvcs.postprocessors.regressogram import Regressogram
-from perfvcs.profile import REPEATED, Metric, Profile, Resources, decode
+from perfvcs.profile import REPEATED, Metric, Profile, Resources
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.fittedmodels import LowessEntry, as_written
 
 SMOOTHERS = [

@@ -32,6 +32,14 @@ def slower(later: Flags, share: float) -> Array:
     return np.where(later, share, -share)
 
 
+def sides(gaps: Array, later: Flags, share: float) -> tuple[Array, Array]:
+    """Pairs that differ by ``gaps`` (with the place in them), where the second place slows each
+    version.
+    """
+    first = -slower(later, share) / 2
+    return first, gaps + first
+
+
 def called(found: huber.Shift) -> Flags:
     """What the default rule calls changed of pairs, each alone."""
     sides = found.difference
@@ -47,7 +55,7 @@ def test_without_outliers_it_is_the_regression_on_the_place(n: int) -> None:
     rng = np.random.default_rng(n)
     later = balanced(rng, 20, n)
     gaps = 0.03 + slower(later, 0.2) + rng.uniform(-0.01, 0.01, later.shape)
-    found = period.paired(0 * gaps, gaps, later, bend=np.inf).difference
+    found = period.paired(*sides(gaps, later, 0.2), later, bend=np.inf).difference
     for group in range(len(gaps)):
         model = sm.OLS(gaps[group], sm.add_constant(slower(later[group], 1.0))).fit()
         assert found.estimate[group] == pytest.approx(model.params[0])
@@ -76,7 +84,7 @@ def test_equal_versions_are_not_called_changed_for_the_place(n: int, order: obje
     for share in (0.0, 0.03, 0.1, 0.2):
         later: Flags = order(rng, groups, n)  # type: ignore[operator]
         gaps = SIGMA * rng.standard_normal((groups, n)) + slower(later, share)
-        found = period.paired(0 * gaps, gaps, later)
+        found = period.paired(*sides(gaps, later, share), later)
         assert called(found).mean() <= most
         assert ((found.difference.low <= 0) & (found.difference.high >= 0)).mean() >= 0.975
         if n >= huber.FEWEST_PAIRS:  # of fewer the method says suspected
@@ -96,7 +104,7 @@ def test_a_known_place_hides_no_change() -> None:
     rng = np.random.default_rng(5)
     later = balanced(rng, 500, 10)
     gaps = 0.03 + SIGMA * rng.standard_normal(later.shape) + slower(later, 0.1)
-    assert called(period.paired(0 * gaps, gaps, later)).mean() > 0.95
+    assert called(period.paired(*sides(gaps, later, 0.1), later)).mean() > 0.95
     assert called(huber.paired(0 * gaps, gaps)).mean() < 0.05
 
 
@@ -105,7 +113,7 @@ def test_an_outlier_in_either_order_is_drawn_in() -> None:
     later = balanced(rng, 300, 10)
     gaps = 0.05 + SIGMA * rng.standard_normal(later.shape) + slower(later, 0.1)
     gaps[:, 0] += 0.5
-    found = period.paired(0 * gaps, gaps, later)
+    found = period.paired(*sides(gaps, later, 0.1), later)
     assert called(found).mean() > 0.8
     assert found.drawn.mean() > 0.95
     assert (found.reach > 0.05).mean() > 0.9
@@ -184,3 +192,52 @@ def test_of_drawn_patterns_none_reaches_differences_of_one_sign() -> None:
         t = np.abs(flipped.estimate) / flipped.error
         assert (t < abs(observed.estimate[0]) / observed.error[0]).all()
         assert huber.chance(row[None])[0] == pytest.approx(1 / (1 + huber.SIGN_PATTERNS))
+
+
+FIVE = np.log([[100, 100.2, 99.9, 100.1, 100], [100.1, 121.2, 99.8, 120.8, 100.3]])
+SECOND_LATER = np.array([[True, False, True, False, True]])
+
+
+@pytest.mark.parametrize("disturbed", [0, 1])
+def test_outliers_in_the_rarer_order_are_no_effect_of_the_place(disturbed: int) -> None:
+    first, second = FIVE[disturbed][None], FIVE[1 - disturbed][None]
+    found = period.paired(first, second, SECOND_LATER)
+    assert not found.removed[0]
+    assert found.difference.p[0] > 0.05
+    assert found.difference.low[0] < 0 < found.difference.high[0]
+
+
+def test_an_effect_of_the_place_slows_both_versions_and_is_removed() -> None:
+    later = np.where(SECOND_LATER, 0.1, 0.0)
+    quiet = np.log([[100, 100.2, 99.9, 100.1, 100], [100.1, 100.3, 99.8, 100.0, 100.3]])
+    found = period.paired(quiet[:1] + 0.1 - later, quiet[1:] + 0.05 + later, SECOND_LATER)
+    assert found.removed[0]
+    assert found.difference.estimate[0] == pytest.approx(0.05, abs=0.002)
+    assert found.difference.low[0] > 0.04
+
+
+ORDERS = np.repeat(SECOND_LATER, 40, axis=0)
+ONE_PROGRAM = np.zeros(40, dtype=int)
+
+
+def suite(*blocks: float) -> tuple[Array, Array]:
+    """Forty benchmarks of one program in five pairs; what their ``blocks`` differ by is known."""
+    first, second = 0.003 * np.random.default_rng(2).standard_normal((2, 40, 5))
+    return first + np.array(blocks), second + np.array(blocks)
+
+
+def test_a_disturbance_of_one_execution_is_no_effect_of_the_place_in_its_benchmarks() -> None:
+    # the blocks of the rarer order were faster, so that sums do not show which version was hit
+    first, second = suite(0.0, -0.1, 0.0, -0.1, 0.0)
+    second[:, 1] += 0.2  # all of an execution
+    second[:3, 3] += 0.2  # and an outlier of three benchmarks
+    assert period.paired(first, second, ORDERS).removed.sum() == 3
+    assert not period.paired(first, second, ORDERS, executions=ONE_PROGRAM).removed.any()
+
+
+def test_an_effect_of_the_place_that_all_benchmarks_share_is_removed_from_each() -> None:
+    first, second = suite(0.0, 0.01, 0.0, 0.01, 0.0)
+    first, second = first + np.where(ORDERS, 0.0, 0.1), second + np.where(ORDERS, 0.15, 0.05)
+    found = period.paired(first, second, ORDERS, executions=ONE_PROGRAM)
+    assert found.removed.mean() > 0.9
+    assert np.median(found.difference.estimate) == pytest.approx(0.05, abs=0.002)

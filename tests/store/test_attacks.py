@@ -213,6 +213,7 @@ def test_a_perf_folder_that_a_clone_brings_is_refused_by_every_command(
     assert not (victim.clone / ".git" / "perfvcs").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_a_perf_folder_from_an_archive_is_refused_and_can_be_adopted_without_harm(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, victim: Victim, perf: Perf, recipe: str
@@ -568,6 +569,7 @@ def test_a_folder_that_cannot_be_made_is_not_remembered(
     assert "1 profile" in perf("status").out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", ["main tree", "linked tree"])
 def test_all_working_trees_share_one_folder_whatever_the_layout(
     tmp_path: Path, project: Project, perf: Perf, first: str

@@ -9,7 +9,7 @@ import pytest
 from cases import each
 from samples import sample_profile
 
-from perfvcs.profile import decode
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.fittedmodels import BootstrapEntry, FitStep, OpenEntry, RegressionEntry
 
 ABOUT = {"uid": "sort", "metric": "duration"}

@@ -468,6 +468,7 @@ def test_several_processes_build_one_index(store: Store, index: Index) -> None:
     assert index.total() == 600
 
 
+@pytest.mark.slow
 def test_a_kill_while_building_leaves_an_index_that_goes_on(store: Store, index: Index) -> None:
     store.add((at(number % 50, wall=(float(number + 1),)) for number in range(2000)), "Many")
     generator = random.Random(20261120)

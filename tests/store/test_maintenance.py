@@ -148,6 +148,9 @@ def test_a_folder_called_like_a_file_of_a_build_system_is_none(
     assert "found nothing to run" in perf("init").out
 
 
+TIMED = "from time import perf_counter\nbegin = perf_counter()\nprint(perf_counter() - begin)\n"
+
+
 @pytest.mark.parametrize(
     ("files", "cmd", "build"),
     [
@@ -159,7 +162,7 @@ def test_a_folder_called_like_a_file_of_a_build_system_is_none(
             {
                 "CMakeLists.txt": (
                     "cmake_dependent_option(MY_BUILD_TESTS x OFF)\noption(MY_WITHOUT_TESTS"
-                    " x)\noption(TEST_WITH_VALGRIND x)"
+                    " x)\noption(TEST_WITH_VALGRIND x)\nenable_testing()\nadd_test(NAME a COMMAND a)"
                 )
             },
             "ctest --test-dir build --no-tests=error",
@@ -180,7 +183,7 @@ def test_a_folder_called_like_a_file_of_a_build_system_is_none(
             ),
         ),
         (
-            {"meson.build": ""},
+            {"meson.build": "benchmark('sort', sort)"},
             "meson test -C build --benchmark",
             ("meson setup build --buildtype=release", "ninja -C build"),
         ),
@@ -191,23 +194,23 @@ def test_a_folder_called_like_a_file_of_a_build_system_is_none(
         ),
         (
             {"Cargo.toml": '[package]\nname = "fast"\n', "benches/a.rs": ""},
-            "cargo bench",
-            ("cargo bench --no-run",),
+            "cargo bench --quiet --bench a",
+            ("cargo bench --no-run --bench a",),
         ),
         ({"go.mod": ""}, "go run . --help", ("go build ./...",)),
         (
             {"go.mod": "", "sort/a_test.go": "func BenchmarkSort(b *testing.B) {"},
-            "go test -run ^$ -bench . -benchtime 100x ./sort",
-            ("go test -run ^$ ./sort",),
+            "env --chdir=sort ./bench.test -test.run ^$ -test.bench . -test.benchtime 200ms",
+            ("go test -c -o ./sort/bench.test ./sort",),
         ),
         (
             {"package.json": '{"scripts": {"bench": "node x.js"}}'},
-            "npm run --silent bench",
+            "node x.js",
             ("npm install --no-audit --no-fund",),
         ),
         (
             {"package.json": '{"scripts": {"test": "node x.js"}}', "package-lock.json": "{}"},
-            "npm test --silent",
+            "node x.js",
             ("npm ci --no-audit --no-fund",),
         ),
         (
@@ -231,9 +234,13 @@ def test_a_folder_called_like_a_file_of_a_build_system_is_none(
             'python -c "import mypackage"',
             (),
         ),
-        ({"setup.py": "", "benchmarks/parse.py": ""}, "python benchmarks/parse.py", ()),
-        ({"bench_sort.py": ""}, "python bench_sort.py", ()),
-        ({"bench/run all.sh": ""}, "sh 'bench/run all.sh'", ()),
+        ({"setup.py": "", "benchmarks/parse.py": TIMED}, "python benchmarks/parse.py", ()),
+        ({"bench_sort.py": TIMED}, "python bench_sort.py", ()),
+        (
+            {"bench/run all.sh": "for size in 10 100; do time ./sort $size; done\n"},
+            "sh 'bench/run all.sh'",
+            (),
+        ),
     ],
 )
 def test_the_first_configuration_fits_the_project(

@@ -24,8 +24,8 @@ from perfvcs.profile import (
     Profile,
     Resources,
     Stacks,
-    decode,
 )
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.fittedmodels import OpenEntry
 from perfvcs.profile.validity import Malformed
 
@@ -269,7 +269,9 @@ def test_a_profile_that_could_not_be_read_is_not_written() -> None:
 
 def test_names_that_are_not_text_are_malformed_when_read() -> None:
     document = sample_profile().encode().replace(b'"names":["sort"]', b'"names":["s\xc2rt"]')
-    with pytest.raises(Malformed, match=r"codec can't decode byte 0xc2 .* at `\$\.resources\.uid`"):
+    with pytest.raises(
+        Malformed, match=r"codec can't decode byte 0xc2|Invalid UTF-8 encoded string"
+    ):
         decode(document)
 
 

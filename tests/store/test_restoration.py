@@ -1,5 +1,6 @@
 """`perf fsck --restore`: back to the last whole state, with what later ones still have."""
 
+import fcntl
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -9,9 +10,11 @@ import pytest
 from conftest import Project, Said
 from samples import sample_profile
 
+from perfvcs.git.bare import Bare
 from perfvcs.profile import Job
 from perfvcs.repository import Repository
 from perfvcs.store import Store
+from perfvcs.store.corruption import Corruption, corruption
 from perfvcs.store.removal import Damaged
 
 WHO = "Ada <ada@example.org>"
@@ -231,3 +234,22 @@ def test_a_store_without_anything_to_read_says_so(
     assert "perf fsck" in perf("status", code=12).err
     assert "`perf fsck --restore`" in perf("fsck", code=12).err
     assert "move it away, and pull" in perf("fsck", "--restore", code=12).err
+
+
+def test_nobody_packs_while_objects_are_read_one_by_one(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A packed object would be taken for a corrupt one, and its folder would be gone."""
+    looked = []
+
+    def reading(path: Path, git: Bare) -> Corruption:
+        with (path / "perfvcs-gc.lock").open("ab") as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        looked.append(path)
+        return corruption(path, git)
+
+    monkeypatch.setattr("perfvcs.store.restoration.corruption", reading)
+    monkeypatch.setattr("perfvcs.store.corruption.corruption", reading)
+    assert store.fsck() == []
+    assert store.last_whole() is not None
+    assert looked == [store.path] * 2

@@ -256,6 +256,7 @@ def test_the_store_has_the_documented_form(store: Store) -> None:
     assert git(store, "rev-parse", "--is-bare-repository") == "true"
 
 
+@pytest.mark.slow
 def test_a_kill_while_creating_is_repaired_by_the_next_call(tmp_path: Path) -> None:
     generator = random.Random(20261120)
     script = (
@@ -560,6 +561,7 @@ def test_a_writer_that_does_not_take_our_lock_costs_nobody_a_profile(store: Stor
     assert len([one for one in store.entries() if "foreign" in one.path]) == foreign
 
 
+@pytest.mark.slow
 def test_kills_leave_a_whole_store_and_what_was_reported(store: Store) -> None:
     generator = random.Random(20261120)
     expected: set[str] = set()

@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 from samples import WALL, sample_profile
 
-from perfvcs.profile import REPEATED, Metric, Resources, Turns, decode
+from perfvcs.profile import REPEATED, Metric, Resources, Turns
+from perfvcs.profile.decoding import decode
 from perfvcs.profile.summary import MAX_SIZES, Header, Measured, Summary, summarise
 from perfvcs.profile.validity import Malformed
 

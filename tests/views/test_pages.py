@@ -14,6 +14,7 @@ from browsing import BROWSER, LIMIT, Opened, documents, drawn, unpacked, views
 from samples import sample_profile
 
 from perfvcs.check import Report
+from perfvcs.check.brief import brief
 from perfvcs.check.subject import Series, Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures import canvas, page
@@ -41,6 +42,7 @@ def test_a_page_of_one_revision_has_facts_table_and_all_that_fits() -> None:
     assert html.index("wall time") < html.index("CPU time") < html.index("peak memory")
 
 
+@pytest.mark.slow
 def test_a_page_of_two_revisions_has_the_verdicts_with_cpu_beside_wall_time() -> None:
     html = page.render(pictures.two(3))
     assert set(views(html)) == {"effects", "comparison"}
@@ -80,7 +82,7 @@ def test_a_view_that_does_not_fit_names_those_that_do() -> None:
 @pytest.mark.parametrize(
     ("subject", "words"),
     [
-        (Subject("nothing"), "there is no profile. `perf collect` makes one"),
+        (Subject("nothing"), "there is no profile. <code>perf collect</code> makes one"),
         (Subject("empty", [sample_profile(wall=())]), "the profiles have no measurements"),
         (
             Subject("none", history=[Series("a", "a", None, "wall", "s", "lower", "e", [])]),
@@ -488,3 +490,35 @@ def test_a_bokeh_that_is_not_known_packs_the_same_document(monkeypatch, backend)
     sparse, whole = document(known=True), document(known=False)
     assert sparse == whole
     assert whole.get("output_backend", "canvas") == backend
+
+
+@BROWSER
+def test_what_is_out_of_sight_is_drawn_before_a_page_is_printed(
+    browser: Any, tmp_path: Path
+) -> None:
+    opened = Opened(browser, tmp_path, pictures.two(4), height=300)
+    opened.wait("!document.querySelector('details[open] .figure:not(.drawn)')")
+    count = opened.run("document.querySelectorAll('details[open] .figure').length")
+    lowest = opened.run(
+        "Math.max(...[...document.querySelectorAll('details[open] .figure')].map(one =>"
+        " one.getBoundingClientRect().top))"
+    )
+    assert count > 3 and lowest > 300 + 600  # beyond what is drawn since it is near
+    assert (
+        opened.run(
+            "document.querySelectorAll('details[open] .figure > p:not([hidden])')"
+            ".values().filter(one => one.offsetParent).toArray().length"
+        )
+        == 0
+    )
+
+
+def test_what_fails_can_be_accepted_by_a_command_that_stands_there() -> None:
+    about = pictures.two(3)
+    assert about.report is not None
+    lines = [line for line in brief(about.report).changes if line.accept]
+    assert lines
+    html = page.render(about)
+    for line in lines:
+        first = line.accept.removeprefix("accept: ").partition(" ")[0].rstrip(",")
+        assert re.search(rf"<code>perf accept [^<]*{first}[^<]* --reason TEXT</code>", html)

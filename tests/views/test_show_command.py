@@ -15,7 +15,8 @@ from browsing import documents
 from conftest import Project, Said
 from samples import interleaved, noisy, sample_profile
 
-from perfvcs.profile import Design, Resources, decode
+from perfvcs.profile import Design, Resources
+from perfvcs.profile.decoding import decode
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pictures
 import pytest
@@ -22,7 +23,8 @@ from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures import page, stacks
 from perfvcs.pictures.flame import clip
-from perfvcs.pictures.functiontables import functions
+from perfvcs.pictures.functiontables import functions, sandwiches
+from perfvcs.plugins.view import Unfit
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources, Stacks
 from perfvcs.views.flamegraph import TINTS, Flamegraph
 
@@ -71,6 +73,27 @@ def test_a_tree_has_totals_and_what_is_the_frames_own() -> None:
         and tree.shares[:, 1].tolist() == [1, 1, 0.35, 0.6, 0.25]
         and not tree.shares[:, 0].any()
     )
+
+
+def test_samples_are_time_where_their_rate_is_known() -> None:
+    profile = sampled(MAIN)
+    plain_boxes = boxes(drawn(Subject("x", [profile]))[0])
+    assert plain_boxes["total"][0] == "100 (100.00 %)"
+    profile = msgspec.structs.replace(
+        profile, metrics={**profile.metrics, "rate": Metric("Hz", "none")}
+    )
+    rows = len(profile.resources.uid)
+    profile.resources.metrics["rate"] = [50.0, *[float("nan")] * (rows - 1)]
+    subject = Subject("x", [profile])
+    assert boxes(drawn(subject)[0])["total"][0] == "2 s (100.00 %)"
+    (table,) = sandwiches(stacks.traces(subject))
+    assert table.caption.endswith("shares of 2 s per execution")
+    assert [column.title for column in table.columns][:2] == ["file", "own"]
+
+
+def test_a_frame_is_located_by_file_and_line() -> None:
+    assert stacks.located("f (a.py:12)") == "a.py:12" and stacks.located("g (b.c)") == "b.c"
+    assert stacks.located("[interpreter]") == stacks.located("(x)") == ""
 
 
 def test_executions_are_averaged_and_repeated_ones_left_out() -> None:
@@ -256,13 +279,12 @@ def test_series_of_different_engines_have_figures_of_their_own() -> None:
 
 def test_equal_frames_beyond_the_bound_are_left_out_together() -> None:
     (plot,) = drawn(
-        Subject("x", [sampled({(f"f{number} (a)",): 1.0 for number in range(100)})]), points=50
-    )
-    assert [row["name"] for row in texts_of_boxes(plot)] == ["all"]
-    (plot,) = drawn(
-        Subject("x", [sampled({(f"f{number} (a)",): 1.0 + number for number in range(100)})]),
+        Subject("x", [sampled({("main (a)", f"f{number} (a)"): 1.0 for number in range(100)})]),
         points=50,
     )
+    assert [row["name"] for row in texts_of_boxes(plot)] == ["all", "main"]
+    folded = {("main (a)", f"f{number} (a)"): 1.0 + number for number in range(100)}
+    (plot,) = drawn(Subject("x", [sampled(folded)]), points=50)
     assert len(texts_of_boxes(plot)) == 50
 
 
@@ -564,3 +586,9 @@ def test_a_page_has_the_table_below_the_flame_graph() -> None:
 def test_boxes_say_their_share_where_there_is_room() -> None:
     labels = [box["label"] for box in texts_of_boxes(drawn(Subject("x", [sampled(MAIN)]))[0])]
     assert labels[:2] == ["all  100 in all executions", "main  100.0 %"]
+
+
+def test_stacks_of_one_frame_have_no_graph() -> None:
+    alone = Subject("x", [sampled({(f"f{number} (a)",): 1.0 + number for number in range(9)})])
+    with pytest.raises(Unfit, match="every call stack has one frame"):
+        drawn(alone)

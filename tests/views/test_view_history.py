@@ -4,6 +4,7 @@ browser and the terminal.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,13 +24,14 @@ from test_views import columns, figures, words
 from perfvcs import plugins
 from perfvcs.check import register
 from perfvcs.check.acceptance import Acceptance
-from perfvcs.check.subject import Series, Subject
+from perfvcs.check.subject import Level, Series, Subject
 from perfvcs.errors import UsageError
 from perfvcs.history import series as reports
 from perfvcs.history import verdict
 from perfvcs.pictures import page
 from perfvcs.pictures.chart import environments
 from perfvcs.pictures.levels import latest
+from perfvcs.pictures.sketch import breaks, outline
 from perfvcs.profile import Collected, Job, Resources
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
@@ -82,29 +84,6 @@ def test_a_series_has_the_steps_of_perf_history_and_the_levels_between_them(
         found.steps[0].low is not None
         and 0.18 < found.steps[0].low < 0.2 < (found.steps[0].high or 0) < 0.22
     )
-
-
-def test_a_drift_joins_two_levels_and_belongs_to_neither(project: Project) -> None:
-    commits = grow(project, 150)
-    repository = store(
-        *measured(
-            commits, [0.010 * 1.3 ** (min(max(number - 40, 0), 70) / 70) for number in range(150)]
-        )
-    )
-    found = shown(repository)
-    (drift,) = found.steps
-    assert (drift.word, drift.direction) == ("drift", "degradation")
-    first, last = found.levels
-    assert commits.index(first.last) < commits.index(last.first) == commits.index(drift.commit)
-    plot, _ = drawn(Subject("x", history=[found]))
-    assert "1 drift" in words(plot)
-    (left,) = [
-        column
-        for source in plot.select({"type": ColumnDataSource})
-        if "by" in source.data
-        for column in [source.data["left"]]
-    ]
-    assert left[0] == commits.index(first.last) + 0.5
 
 
 def test_a_short_series_has_neither_levels_nor_steps(project: Project) -> None:
@@ -332,7 +311,7 @@ def test_levels_steps_and_what_was_accepted_are_drawn_with_words_and_sizes() -> 
     wall, wide, cpu, _, memory, _ = drawn(pictures.found(pictures.history(80, labels=["sort"])))
     assert (
         "1 lasting degradation" in words(wall)
-        and "1 drift" in words(wall)
+        and "1 lasting improvement" in words(wall)
         and "level, 99 % interval" in words(wall)
     )
     assert "1 accepted degradation" in words(cpu)
@@ -342,8 +321,7 @@ def test_levels_steps_and_what_was_accepted_are_drawn_with_words_and_sizes() -> 
     assert "no lasting change" in words(memory)
     assert sorted("".join(column)[:3] for column in columns(wall, "size")) == ["+12", "-10"]
     changes = sorted(column[0] for column in columns(wall, "text") if "lasting" in column[0])
-    drifts = [column[0] for column in columns(wall, "text") if column[0].startswith("drift")]
-    assert "; one of 3 commits " in changes[0] and "; over 11 commits " in drifts[0]
+    assert "; one of 3 commits " in changes[0] and "; one of 11 commits " in changes[1]
     assert "the axis does not begin at 0" in words(wall) and "% apart" in words(wall)
     assert "drag" in words(wide)
 
@@ -365,22 +343,36 @@ def test_sizes_are_written_beside_few_steps_only() -> None:
         assert any(type(renderer.glyph).__name__ == "Text" for renderer in plot.renderers) is named
 
 
-def test_values_far_apart_have_a_logarithmic_axis_too() -> None:
+def test_values_far_apart_have_a_logarithmic_axis_too_and_first_above_a_decade() -> None:
     series, *_ = pictures.history(30, labels=["a"]).history
-    wide = replace(
-        series,
-        points=[
-            replace(point, centre=point.centre * 1.2**turn)
+
+    def growing(factor: float) -> Subject:
+        points = [
+            replace(point, centre=point.centre * factor**turn)
             for turn, point in enumerate(series.points)
-        ],
-    )
-    layout = pictures.rendered(History(), Subject("x", history=[wide]))
-    assert isinstance(layout, Tabs) and [panel.title for panel in layout.tabs] == [
-        "linear axes",
-        "logarithmic axes",
-    ]
-    assert len(drawn(Subject("x", history=[wide]), both=False)) == 1
+        ]
+        return Subject("x", history=[replace(series, points=points)])
+
+    for factor, titles in (
+        (1.06, ["linear axes", "logarithmic axes"]),
+        (1.2, ["logarithmic axes", "linear axes"]),
+    ):
+        layout = pictures.rendered(History(), growing(factor))
+        assert isinstance(layout, Tabs) and [panel.title for panel in layout.tabs] == titles
+    assert len(drawn(growing(1.2), both=False)) == 1
     assert len(drawn(Subject("x", history=[series]))) == 1
+    ticks = re.findall(r"^ *([\d.]+) [┤│]", texts("history", growing(1.2)), re.MULTILINE)
+    assert len(ticks) >= 2, texts("history", growing(1.2))
+
+
+def test_no_band_of_two_commits_and_no_line_over_a_gap() -> None:
+    assert breaks([0, 1, 2, 3, 40, 41]) == [4] and breaks([]) == breaks([3]) == []
+    found = pictures.found(pictures.history(80, labels=["a"])).history[0]
+    place = {point.commit: turn for turn, point in enumerate(found.points)}
+    level = Level(found.points[0].commit, found.points[1].commit, 1.0, 0.5, 9.0)
+    longer = replace(level, last=found.points[2].commit)
+    lines = outline(replace(found, levels=[level, longer]), place).levels
+    assert [(line.low, line.high) for line in lines] == [(None, None), (0.5, 9.0)]
 
 
 def test_equal_values_and_negative_ones_have_an_axis() -> None:
@@ -400,6 +392,18 @@ def test_equal_values_and_negative_ones_have_an_axis() -> None:
     )
     (plot,) = drawn(Subject("x", history=[below]))
     assert "values from -9 to 0" in words(plot) and "does not begin" not in words(plot)
+
+
+def test_the_legend_has_one_entry_for_all_commits_that_look_the_same() -> None:
+    from bokeh.models import Legend
+
+    subject = pictures.found(pictures.history(80, labels=["a"]))
+    words = {point.verdict for point in subject.history[0].points}
+    assert {"same", "degradation"} < words
+    plot, *_ = drawn(subject)
+    labels = [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
+    assert labels.count("a commit") == labels.count("degradation") == 1
+    assert not {"same", "inconclusive", "not judged"}.intersection(labels)
 
 
 def test_environments_are_called_by_what_tells_them_apart() -> None:
@@ -426,7 +430,7 @@ def test_the_newest_change_is_the_newer_of_step_and_verdict() -> None:
     found = pictures.found(pictures.history(80, labels=["a"]))
     wall, cpu, memory = found.history
     assert (
-        latest(wall) == "drift at 0000004f"
+        latest(wall) == "lasting improvement at 0000004f"
         and latest(replace(wall, steps=[])) == "last improvement at 0000004b"
     )
     assert (
@@ -445,14 +449,14 @@ def test_a_terminal_gets_a_plot_and_the_steps_in_words() -> None:
     assert lines[0] == "sort: wall time"
     assert "wall time (ms)" in lines and any("▲━━━" in line for line in lines)
     assert any(line.startswith("▲ lasting degradation +12") for line in lines)
-    assert any(line.startswith("↘ drift -1") for line in lines)
+    assert any(line.startswith("▼ lasting improvement -1") for line in lines)
     assert all(width_of(line) <= 80 for line in lines)
 
 
 def test_a_terminal_has_a_plot_per_environment_and_whiskers_where_there_is_room() -> None:
     text = texts("history", pictures.history(12, labels=["sort"], environments=2), 100)
     first, second = [part.split("\n")[0] for part in text.split("\n\n")[1:3]]
-    assert (first, second) == ("9b1c6d0f42a0", "9b1c6d0f42a1")
+    assert (first, second) == ("9b1c6d0f42a1", "9b1c6d0f42a0")
     assert "▲" in text and "○" in text and "□" in text
     assert any(
         letter in texts("history", pictures.history(5, labels=["sort"]), 100) for letter in "⡇⢸"

@@ -189,6 +189,7 @@ def test_residuals_are_drawn_below_with_the_medians_along_the_sizes() -> None:
     )
 
 
+@pytest.mark.slow
 def test_wide_sizes_begin_on_logarithmic_axes_and_narrow_ones_on_linear() -> None:
     for sizes, first in (
         (np.arange(1.0, 1001), "logarithmic axes"),

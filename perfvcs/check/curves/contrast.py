@@ -286,7 +286,7 @@ def _between(pasts: Sequence[EarlierSessions], lines: ExecutionLines) -> session
         float(side[:, 0].var(ddof=1)) / len(side) if len(side) > 1 else 0.0
         for side in (lines.first, lines.second)
     )
-    spreads = [sessions.between(past.means, past.commits, within) for past in pasts]
+    spreads = [past.spread(within) for past in pasts]
     return max(
         (spread for spread in spreads if spread), key=lambda spread: spread.variance, default=None
     )

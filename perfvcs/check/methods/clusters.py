@@ -261,7 +261,7 @@ def _finding(view: ClusteredSample, moved: Sequence[int], *, shifted: bool, bar:
             settled = -bar <= gap.low and gap.high <= bar
             parts.append(
                 f"{number(old * chosen.factor)} {chosen.unit}".rstrip()
-                + (" same" if settled else " open")
+                + (" same" if settled else " undecided")
             )
     text = (
         f"{counted(k, 'cluster')}{'' if view.matched.alike else ' on one side, more on the other'}:"

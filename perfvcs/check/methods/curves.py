@@ -305,7 +305,7 @@ def _earlier(case: Case) -> list[EarlierSessions]:
     """What the history says of the case: as a whole, or of each of its sizes."""
     environment = case.header.environment.fingerprint
     units = [Unit(case.series, environment, case.uid, size, case.metric) for size in case.after]
-    return [case.history[unit] for unit in units if unit in case.history]
+    return [*map(case.earlier, units)]
 
 
 def _finding(fits: FittedCurves, judged: EffectCase, curve: Curve, part: int) -> str:

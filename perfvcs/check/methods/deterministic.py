@@ -14,6 +14,7 @@ from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
 from perfvcs.check.statement import EffectInterval, PairNumbers, PairVerdict, finite, state
 from perfvcs.check.vocabulary import direction
+from perfvcs.profile.summary import SIZES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 SMALLEST_CHANGE = 0.001  # of the smaller side
 REPEATABILITY = 5  # times the differences of one version: less is no change
 LARGEST_REPEATABILITY = 1e9  # a better repeatability than this one does not count
+# collectors whose exact metrics are those that programs report
+REPORTING = ("time", "counters")
 # the metric in which an execution that was repeated inside says how well, as a share
 REPEATABILITY_METRIC = "repeatability"
 
@@ -36,7 +39,7 @@ class Deterministic(PairMethod):
     The repeatability is the larger relative standard deviation of the two sides' executions. A
     single execution shows none, but may have measured it inside (the metric ``repeatability``); the
     largest of these counts then. Neither ``delta`` nor a p-value enters: such a metric has no
-    noise, so the code path changed.
+    noise, so the code path changed, or what the program counts itself.
     """
 
     def judge(self, pairs: Sequence[Pair]) -> list[Change]:
@@ -67,7 +70,7 @@ def _judge(pair: Pair, within: float) -> Change:
         PairVerdict(
             word,
             "deterministic",
-            reason="the code path changed" if moved else "",
+            reason=_reason(pair) if moved else "",
             delta=bar,
             gate=word == "degradation",
         ),
@@ -75,6 +78,16 @@ def _judge(pair: Pair, within: float) -> Change:
     )
     # exact also where a share of the baseline has no meaning
     return msgspec.structs.replace(change, shift=finite(new - old))
+
+
+def _reason(pair: Pair) -> str:
+    """What it means that an exact metric changed: of what a program counts itself, only that; of
+    files, nothing.
+    """
+    if pair.case.header.job.collector == SIZES:
+        return ""
+    own = pair.case.header.job.collector in REPORTING
+    return "the program counts another amount" if own else "the code path changed"
 
 
 def _within(pair: Pair) -> float:

@@ -20,6 +20,7 @@ from perfvcs.check.method import (
     SINGLE_EXECUTION,
     TOO_FEW_EXECUTIONS,
     PairMethod,
+    chance_needs,
 )
 from perfvcs.check.samples.estimate import VETO, Estimate, estimates, newest_session
 from perfvcs.check.samples.pace import at_one_pace, disagreement
@@ -73,12 +74,12 @@ class LogMedian(PairMethod):
     (``statistics.period``). In pairs of one order alone nothing is settled, and of five to seven
     pairs in an unknown order a change is ``suspected``, unless it is beyond the largest period
     effect, 20 %. A single execution is compared with the level of the history, of which the
-    baseline must be a part: a value that chance explains in 1 of 1,000 cases at most is a change,
-    or ``suspected`` where fewer than ten earlier sessions support the level. Pairs that several
-    hosts measured have the variance between hosts in their interval (``statistics.hosts``), and
-    each host's result is stated if they differ. Times are adjusted to one pace of the machine, if
-    that was read. Source: Kalibera, Jones 2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995;
-    Huber 1981, sections 6.4-6.5.
+    baseline must be a part: a value that chance explains in 1 of 10,000 cases at most, or that the
+    one before confirms, is a change; it is ``suspected`` in 1 of 1,000 cases, and where fewer than
+    ten earlier sessions support the level. Pairs that several hosts measured have the variance
+    between hosts in their interval (``statistics.hosts``), and each host's result is stated if they
+    differ. Times are adjusted to one pace of the machine, if that was read. Source: Kalibera, Jones
+    2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995; Huber 1981, sections 6.4-6.5.
     """
 
     name: ClassVar[str] = "log-median"
@@ -116,6 +117,8 @@ class LogMedian(PairMethod):
             word, reason = "inconclusive", too_coarse(scaled.pair.about, scaled.step, delta)
         bound = self._bound(scaled, result)
         reason = stated(word, explained(reason, delta), bound)
+        if word == "suspected" and reason == FROM_DIFFERENT_SESSIONS and scaled.logarithmic:
+            finding = finding or chance_needs(result.theta)
         beyond = result.low > bar or result.high < -bar
         with_medians = scaled.logarithmic and result.widest is not None
         return state(
@@ -182,6 +185,7 @@ class LogMedian(PairMethod):
         if newest is None or newest.word == "usual":
             return None
         delta, level = self.least(pair.case, scaled.value), exp(newest.expected)
+        since = "" if newest.since in after else f", since {newest.since[:10]}"
         bar = scaled.bar(delta)
         if abs(newest.difference) < bar:
             return None
@@ -190,7 +194,10 @@ class LogMedian(PairMethod):
         if newest.word != "changed":
             chance = f"{100 * newest.chance:.2g} %"
             word = "suspected"
-            reason = f"a single value this far from the level has a chance of {chance}: below 0.1 %"
+            reason = (
+                f"one value alone, whose chance is {chance}: the next commit confirms or"
+                " withdraws it"
+            )
             if newest.support < SUPPORT:
                 count = newest.support
                 reason = f"only {count} earlier commits are at the present level: at least 10"
@@ -200,7 +207,7 @@ class LogMedian(PairMethod):
                 word,
                 self.name,
                 reason=reason,
-                finding=f"against the level of {newest.support} earlier commits",
+                finding=f"against the level of {newest.support} earlier commits{since}",
                 delta=delta,
                 confidence=SINGLE,
                 gate=word == "degradation" and (newest.low > bar or newest.high < -bar),

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from perfvcs.check.pastsessions import EarlierSessions
 from perfvcs.check.samples.pace import hosts, later
 from perfvcs.statistics import huber, period
+from perfvcs.statistics.changepoints.newest import SUPPORT
 from perfvcs.statistics.difference import Difference, combine, moments, paired, settle
 from perfvcs.statistics.period import chosen
 from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
@@ -25,11 +26,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.samples.scale import Scaled
-    from perfvcs.statistics.changepoints.newest import NewestValue
+    from perfvcs.statistics.changepoints.judgement import Judgement
+    from perfvcs.statistics.changepoints.steps import ChangePoint
 
 
 EARLIER_SESSIONS = 10  # earlier sessions among which a usual value has some above and some below
 SOME = 2  # of the sessions before, on either side of the newest value
+# a step of the history at one of these is news, as an odd value is: small ones take as many to show
+NEWEST_SESSIONS = 8
 VETO = 0.01
 # apart, nobody drew who came first: Welch's p has the level, and the veto is for what fools it
 # altogether
@@ -42,11 +46,13 @@ Order = Literal["mixed", "unknown", "one"]
 @dataclass(frozen=True)
 class NewestSession:
     """The newest session's mean against the level of those before, as logarithms: the difference
-    with the range that chance leaves it.
+    with the range that chance leaves it. Where the history has a step among the newest eight
+    sessions, it is that step with its interval: both say the same.
 
-    ``word``: ``changed`` where chance is below 1 in 1,000 and at least ten sessions support the
-    level, ``suspected`` where fewer do, or chance is below 5 in 1,000, and ``usual``. ``support``
-    counts them.
+    ``word``: ``changed`` where the session before is as far away, or chance is below 1 in 10,000
+    and at least ten sessions support the level; ``suspected`` where one session is far away alone
+    and chance is not as small, or fewer support the level; and ``usual``. ``support`` counts the
+    sessions at the level, and ``since`` is the commit from which on they are elsewhere.
     """
 
     word: Literal["changed", "suspected", "usual"]
@@ -56,14 +62,16 @@ class NewestSession:
     high: float
     chance: float
     support: int
+    since: str
 
 
 def newest_session(past: EarlierSessions, baseline: str, target: str) -> NewestSession | None:
     """The session of the commit ``target`` compared with the level of the history before it.
 
-    None where there is no such history, where the commit ``baseline`` is not at its present level,
-    and where the target is not its newest commit or has several sessions. A value with some of the
-    ten before it above and some below is usual in any series: nothing is computed.
+    None where there is no such history, where the commit ``baseline`` is neither at its present
+    level nor at the one before the newest step, and where the target is not its newest commit or
+    has several sessions. A value with some above and some below of the ten that end eight sessions
+    before it is usual in any series: nothing is computed.
     """
     if (
         baseline == target
@@ -73,7 +81,7 @@ def newest_session(past: EarlierSessions, baseline: str, target: str) -> NewestS
     ):
         return None
     *earlier, value = past.means
-    near = earlier[-EARLIER_SESSIONS:]
+    near = earlier[-EARLIER_SESSIONS - NEWEST_SESSIONS : -NEWEST_SESSIONS]
     if (
         len(near) == EARLIER_SESSIONS
         and min(
@@ -84,36 +92,55 @@ def newest_session(past: EarlierSessions, baseline: str, target: str) -> NewestS
     ):
         return None
     judgement = _judged(past.means)
-    if judgement is None:
+    newest = judgement.newest
+    if newest is None:
         return None
-    newest, begins = judgement
-    if baseline not in past.commits[begins:]:
+    starts = [0, *(step.place for step in judgement.steps)]
+    if judgement.steps and starts[-1] >= len(past.means) - NEWEST_SESSIONS:
+        if baseline not in past.commits[starts[-2] :]:
+            return None
+        return _of_step(judgement.steps[-1], past, starts[-2])
+    if baseline not in past.commits[starts[-1] :]:
         return None
     difference = newest.value - newest.expected
+    since = newest.place if newest.since is None else newest.since
     return NewestSession(
-        newest.word,
+        newest.word if newest.reported else "usual",
         newest.expected,
         difference,
         newest.value - newest.high,
         newest.value - newest.low,
         newest.chance,
         newest.support,
+        past.commits[since],
     )
 
 
-def _judged(means: tuple[float, ...]) -> tuple[NewestValue, int] | None:
-    """The newest value of a series, and where its level begins."""
+def _of_step(step: ChangePoint, past: EarlierSessions, begin: int) -> NewestSession | None:
+    """A step of the history among the newest sessions, whose level before begins at ``begin``; None
+    where the series was there before for as long.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.changepoints.newest import visited
+    from perfvcs.statistics.changepoints.steps import scale
+
+    values, levels = np.array(past.means), (step.before, step.after)
+    sides = values[begin : step.place], values[step.place :]
+    if visited(*sides, levels, float(scale(values)[-1])):
+        return None
+    low, high = step.interval()
+    support = step.place - begin
+    word: Literal["changed", "suspected"] = "changed" if support >= SUPPORT else "suspected"
+    since = past.commits[step.place]
+    return NewestSession(word, step.before, step.effect, low, high, step.p, support, since)
+
+
+def _judged(means: tuple[float, ...]) -> Judgement:
+    """What a series shows of itself."""
     from perfvcs.statistics.changepoints.judgement import judge
 
-    judgement = judge(means)
-    if judgement.newest is None:
-        return None
-    starts = [
-        step.last if step.word == "drift" else step.place
-        for step in judgement.steps
-        if step.place < len(means) - 1
-    ]
-    return judgement.newest, max([0, *starts])
+    return judge(means)
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -206,7 +233,8 @@ def _in_turns(
     veto = smallest(first.shape[1])
     known_orders = [order for order in orders if order is not None]
     if known_orders:
-        shift = period.paired(first, second, known_orders, confidence, bend)
+        executions = _executions(members)
+        shift = period.paired(first, second, known_orders, confidence, bend, executions)
     else:
         shift = huber.paired(first, second, confidence, bend)
     permuted = np.full(len(members), np.nan)
@@ -234,6 +262,16 @@ def _in_turns(
         for row, effects, p in zip(
             rows, over_hosts.effects.tolist(), over_hosts.p.tolist(), strict=True
         )
+    ]
+
+
+def _executions(members: Sequence[Scaled]) -> list[int]:
+    """A number for each pair, the same for one metric of the same executions."""
+    numbers: dict[tuple[str, str, str], int] = {}
+    cases = [scaled.pair.case for scaled in members]
+    return [
+        numbers.setdefault((case.series, case.environment, case.metric), len(numbers))
+        for case in cases
     ]
 
 

@@ -156,12 +156,13 @@ def scale(pair: Pair, finest: float = 0.0) -> Scaled:
         _within(_centre(shares[1]) * unit, sides[1]),
     )
     # A history is kept in logarithms and says nothing on this scale.
+    past = pair.past if pair.past.alike else None
     return Scaled(
         pair,
         *shares,
         centres,
         False,
-        None if pair.paired else _between(None, *shares),
+        None if pair.paired else _between(past, *shares),
         unit,
         finest,
     )
@@ -238,7 +239,7 @@ def _between(
     """
     within = fmean(map(_variance_of_mean, (*baseline, *target)))
     if past is not None:
-        spread = sessions.between(past.means, past.commits, within)
+        spread = past.spread(within)
         if spread is not None:
             return spread
     if len(baseline) + len(target) - 2 < SEVERAL_DF:

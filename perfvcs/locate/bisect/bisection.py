@@ -4,13 +4,19 @@ the search.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.change import NothingToCompare
-from perfvcs.locate.bisect.ends import earlier_sessions, judged_ends, session_of_ends
+from perfvcs.check.movement import Followed
+from perfvcs.locate.bisect.ends import (
+    earlier_sessions,
+    is_of,
+    judged_ends,
+    session_of_ends,
+    stored_verdict,
+    verdicts,
+)
 from perfvcs.locate.bisect.saved import SavedBisections, Target
 from perfvcs.locate.bisect.span import (
     TargetFilter,
@@ -21,12 +27,10 @@ from perfvcs.locate.bisect.span import (
     require_fitting,
     span,
     target_of,
-    worst,
 )
 from perfvcs.locate.bisect.suspicion import suspect, suspects
 from perfvcs.locate.sources.differences import changes
-from perfvcs.profile.benchmarkfilter import BenchmarkFilter, FilterWords, UnitAtSize
-from perfvcs.repository.state import State
+from perfvcs.repository.benchmarks import series_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,8 +72,10 @@ class Bisection:
     suspects, and the outcome of measuring.
 
     ``report`` is the verdict on the ends from which the target was chosen, if it was, among
-    ``judged``; ``also`` changed beside it. ``within`` is the bisection of what a merge brought,
-    ``merged``: which was asked for.
+    ``judged``; ``choice`` says why it is this one, and ``also`` changed beside it. ``within`` is
+    the bisection of what a merge brought, ``merged``: which was asked for. ``verdicts`` has what
+    `perf check` says of the target: at 0 between the ends, else between a commit that is named, by
+    its number, and its parent. ``measured_ends``: the ends were measured for the choice.
     """
 
     span: Span
@@ -80,9 +86,17 @@ class Bisection:
     outcome: Outcome | None = None
     report: Report | None = None
     judged: list[Change] = field(default_factory=list)
+    choice: str = ""
     also: list[Change] = field(default_factory=list)
     within: Bisection | None = None
     merged: bool = False
+    verdicts: dict[int, Change] = field(default_factory=dict)
+    measured_ends: bool = False
+
+    @property
+    def recalled(self) -> int:
+        """How many blocks were stored before this call."""
+        return 0 if self.outcome is None or self.measured_ends else self.outcome.recalled
 
     @property
     def why(self) -> str:
@@ -137,10 +151,9 @@ def prepare(repository: Repository, asked: Asked) -> tuple[Bisection, SavedBisec
     target = begun.target if begun else None
     report = None
     if target is None:
-        report = _stored(repository, between)
-        fitting = _fitting(report, asked.wanted) if report else []
-        if change := worst(fitting, improvement=asked.wanted.improvement):
-            target = _as_target(change, asked.wanted)
+        report = stored_verdict(repository, good, bad)
+        if report and (chosen := asked.wanted.target(report)):
+            target = _as_target(chosen.change, asked.wanted)
     return Bisection(
         between, target, None, asked.wanted.improvement, begun, report=report, merged=asked.merged
     ), saved
@@ -185,6 +198,7 @@ def bisect(rig: Rig, asked: Asked, request: Request) -> Bisection:
         bisection.outcome = search.run(asked.budget)
     named = bisection.outcome.decision.named
     bisection.suspects = _looked_into(repository, between, search.suspects, named, rig.config)
+    bisection.verdicts = dict(verdicts(repository, between, target, named))
     if asked.budget is not None:
         asked = replace(asked, budget=max(0.0, asked.budget - (monotonic() - begin)))
     bisection.within = _within(rig, bisection, asked, request)
@@ -264,19 +278,8 @@ def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> _Chos
     return _ChosenEnds(good, bad, alike[-1] if alike and not asked.afresh else None)
 
 
-def _stored(repository: Repository, span: Span) -> Report | None:
-    """The verdict on the ends from what is stored."""
-    with suppress(NothingToCompare):
-        return repository.compare(State(span.good), State(span.bad))
-    return None
-
-
-def _fitting(report: Report, wanted: TargetFilter, labels: set[str] | None = None) -> list[Change]:
-    return [
-        change
-        for change in report.comparisons
-        if (labels is None or change.job in labels) and wanted.fits(change)
-    ]
+def _fitting(report: Report, wanted: TargetFilter) -> list[Change]:
+    return [change for change in report.comparisons if wanted.fits(change)]
 
 
 def _as_target(change: Change, wanted: TargetFilter) -> Target:
@@ -302,40 +305,62 @@ def _chosen(
         target = bisection.begun.target
         for cell in cells:
             if (cell.label, cell.collector_name) == (target.job, target.collector):
-                return cell, target
+                _choose_again(bisection, rig.repository, asked, target)
+                return cell.alone(target.uid), target
         bisection.begun = None
-    wanted, labels = asked.wanted, {cell.label for cell in cells}
-    improvement = wanted.improvement
-    chosen = None
-    if bisection.report:
-        chosen = worst(_fitting(bisection.report, wanted, labels), improvement=improvement)
-    if chosen is None or not chosen.paired or asked.afresh:
+    # what was counted beside a cell's time is stored, but no execution of the cell prolongs it
+    wanted, measured = asked.wanted, series_of(rig.repository, cells)
+    chosen = wanted.target(bisection.report, measured) if bisection.report else None
+    if chosen is None or not chosen.change.paired or asked.afresh:
         # which of several to follow takes as many pairs as a verdict, one alone a few
         few = bool(wanted.benchmarks.metric) and len(cells) == 1 and not asked.brought
-        fitting = _judged(rig, bisection, asked, request, labels, few=few)
+        fitting = _judged(rig, bisection, asked, request, cells, few=few)
+        assert bisection.report is not None
         alone = few and len(fitting) == 1
-        chosen = fitting[0] if alone else worst(fitting, improvement=improvement)
+        measured = series_of(rig.repository, cells)
+        chosen = Followed(fitting[0], 1) if alone else wanted.target(bisection.report, measured)
     if chosen is None:
         return None
     assert bisection.report is not None
-    bisection.also = others(bisection.report, chosen, improvement=improvement)
-    return target_of(chosen, cells, improvement=improvement)
+    bisection.choice = chosen.choice
+    bisection.also = others(bisection.report, chosen.change)
+    return target_of(chosen.change, cells, improvement=wanted.improvement)
+
+
+def _choose_again(
+    bisection: Bisection, repository: Repository, asked: Asked, target: Target
+) -> None:
+    """Why a target is followed that was chosen before, by what is stored now."""
+    bisection.report = stored_verdict(repository, bisection.span.good, bisection.span.bad)
+    chosen = asked.wanted.target(bisection.report) if bisection.report else None
+    if bisection.report and chosen and is_of(target, chosen.change):
+        bisection.choice = chosen.choice
+        bisection.also = others(bisection.report, chosen.change)
 
 
 def _judged(
-    rig: Rig, bisection: Bisection, asked: Asked, request: Request, labels: set[str], *, few: bool
+    rig: Rig,
+    bisection: Bisection,
+    asked: Asked,
+    request: Request,
+    cells: Sequence[Cell],
+    *,
+    few: bool,
 ) -> list[Change]:
     """The verdicts on the ends that fit what is wanted, measured for that; a ``few`` pairs do where
     only one fits.
     """
 
     def is_alone(report: Report) -> bool:
-        return len(_fitting(report, asked.wanted, labels)) == 1
+        return len(_fitting(report, asked.wanted)) == 1
 
     enough = is_alone if few else None
+    bisection.measured_ends = True
     bisection.report = judged_ends(rig, bisection.span, request, asked.delta, enough)
     require_fitting(bisection.report.comparisons, asked.wanted)
-    bisection.judged = _fitting(bisection.report, asked.wanted, labels)
+    measured = series_of(rig.repository, cells)
+    fitting = _fitting(bisection.report, asked.wanted)
+    bisection.judged = [change for change in fitting if change.series in measured]
     return bisection.judged
 
 
@@ -350,7 +375,7 @@ def _within(rig: Rig, bisection: Bisection, asked: Asked, request: Request) -> B
     if len(named) != 1:
         return None
     merge = bisection.span.commits[named[0]]
-    wanted = replace(asked.wanted, benchmarks=only(target))
+    wanted = replace(asked.wanted, benchmarks=target.alone)
     request = replace(request, jobs=(target.job,))
     inner, project = None, rig.repository.project
     for good, bad in brought(project, bisection.span, named[0], everything=asked.merged):
@@ -365,20 +390,3 @@ def _within(rig: Rig, bisection: Bisection, asked: Asked, request: Request) -> B
         if inner.status == 0:
             break
     return inner
-
-
-def only(target: Target) -> BenchmarkFilter:
-    """The filter that leaves a target, at all sizes of its unit."""
-    return BenchmarkFilter(
-        frozenset([(target.job, target.collector)]),
-        frozenset([UnitAtSize(target.job, target.uid, None)]),
-        target.metric,
-        words=FilterWords(describe_target(target)),
-    )
-
-
-def describe_target(target: Target) -> str:
-    """The benchmark's name for people."""
-    from perfvcs.profile.naming import labelled
-
-    return labelled(target.job, target.uid, target.size)

@@ -1,7 +1,8 @@
-"""The two ends of a bisection, measured in turns and compared."""
+"""The two ends of a bisection, measured in turns and compared; what `perf check` says of them."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
@@ -11,9 +12,9 @@ from perfvcs.locate.bisect.span import CURE, UnmeasurableEnd, require_room
 from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from perfvcs.check.change import Report
+    from perfvcs.check.change import Change, Report
     from perfvcs.locate.bisect.saved import Target
     from perfvcs.locate.bisect.span import Span
     from perfvcs.measure.request import Request
@@ -72,3 +73,32 @@ def earlier_sessions(repository: Repository, between: Span) -> list[str]:
         if ends <= set(measured.header.design.versions)
     ]
     return list(dict.fromkeys(sessions))
+
+
+def stored_verdict(repository: Repository, good: str, bad: str) -> Report | None:
+    """The verdict on two commits from what is stored."""
+    with suppress(NothingToCompare):
+        return repository.compare(State(good), State(bad))
+    return None
+
+
+def verdicts(
+    repository: Repository, between: Span, target: Target, named: Iterable[int]
+) -> Iterator[tuple[int, Change]]:
+    """What `perf check` says of the target: between the ends (0), and between each commit that is
+    named (its number) and its parent; nothing of a curve, or of several environments.
+    """
+    commits = between.commits
+    for number in (0, *named):
+        good, bad = commits[number - 1 : number + 1] if number else (between.good, between.bad)
+        report = stored_verdict(repository, good, bad)
+        changes = report.comparisons if report else []
+        judged = [change for change in changes if is_of(target, change)]
+        if len(judged) == 1 and judged[0].paired and judged[0].curve is None:
+            yield number, judged[0]
+
+
+def is_of(target: Target, change: Change) -> bool:
+    """Whether a change is that of a target."""
+    about = change.job, change.uid, change.size, change.metric
+    return about == (target.job, target.uid, target.size, target.metric)

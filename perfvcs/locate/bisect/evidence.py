@@ -45,9 +45,35 @@ class Effect(msgspec.Struct, frozen=True):
 def own(bisection: Bisection, number: int) -> Effect:
     """What a commit changed against its parent."""
     assert bisection.outcome is not None
-    return effect(
-        bisection.outcome.evidence.steps.get(number) or bisection.outcome.evidence.pairs, bisection
+    evidence = bisection.outcome.evidence
+    return _judged(bisection, number) or effect(
+        evidence.steps.get(number) or evidence.pairs, bisection
     )
+
+
+def of_ends(bisection: Bisection) -> Effect | None:
+    """The difference of the ends; None where they were not measured in turns."""
+    assert bisection.outcome is not None
+    pairs = bisection.outcome.evidence.pairs
+    return _judged(bisection, 0) or (effect(pairs, bisection) if pairs else None)
+
+
+def _judged(bisection: Bisection, number: int) -> Effect | None:
+    """The difference as `perf check` has it, so that both say the same; None where it has none, or
+    none of the same kind.
+    """
+    assert bisection.outcome is not None
+    change = bisection.verdicts.get(number)
+    if change is None:
+        return None
+    value, low, high = change.shift, change.shift_low, change.shift_high
+    if bisection.outcome.logarithmic:
+        value, low, high = change.effect, change.low, change.high
+    if value is None:
+        return None
+    if low is None or high is None:
+        low = high = value
+    return Effect(value, low, high, change.executions[0])
 
 
 def part(bisection: Bisection, number: int) -> float | None:

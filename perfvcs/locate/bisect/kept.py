@@ -11,6 +11,7 @@ from perfvcs.measure.sites import BuildFlags, SiteKind, Sites
 
 if TYPE_CHECKING:
     from perfvcs.measure.site import Site, Version
+    from perfvcs.measure.sites import FirstExecution
     from perfvcs.profile import Reached
 
 
@@ -25,6 +26,7 @@ class KeptSites:
         self.stack = ExitStack()
         self.known: dict[tuple[str, int, BuildFlags], Site] = {}
         self.warm: dict[tuple[int, Version], Reached | None] = {}
+        self.first: dict[tuple[int, Version], FirstExecution] = {}
 
 
 class SessionSites(Sites):
@@ -40,7 +42,7 @@ class SessionSites(Sites):
             like.knobs,
             like.changes,
         )
-        self.kept, self.warm = kept, kept.warm
+        self.kept, self.warm, self.first = kept, kept.warm, kept.first
 
     def prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:  # noqa: ARG002
         """Makes a version's sites of one kind unless they exist; they outlive the session and its

@@ -22,10 +22,10 @@ from perfvcs.locate.bisect.searched import Searched
 from perfvcs.locate.bisect.seen import Seen, SeenBlock
 from perfvcs.locate.bisect.span import UnmeasurableEnd
 from perfvcs.locate.bisect.suspicion import stored_levels
-from perfvcs.measure.campaign import kept
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.outcome import CampaignOutcome
 from perfvcs.measure.session import Session
+from perfvcs.measure.storedsession import kept
 from perfvcs.profile.summary import Measured
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ PROVING = 300.0
 
 @dataclass
 class Outcome:
-    """How a bisection ended: ``why`` as in ``NextStep``, or ``budget``; ``executions`` with all
-    that was measured for it before.
+    """How a bisection ended: ``why`` as in ``NextStep``, or ``budget``; ``blocks`` and
+    ``executions`` with all that was measured for it before: ``recalled`` blocks.
 
     ``values`` has the mean of each commit by its number, ``sides`` those of the parent and the
     commit where the two were measured in turns. ``guide`` is what counts of instructions say, if
@@ -60,6 +60,7 @@ class Outcome:
     evidence: Evidence
     logarithmic: bool
     blocks: int
+    recalled: int
     executions: int
     values: Mapping[int, float]
     sides: Mapping[int, tuple[float, float]]
@@ -118,6 +119,7 @@ class Search:
         begin, before = time.monotonic(), self.begun.seconds
         deadline = None if budget is None else begin + budget
         self.seen.recall(self.repository.index)
+        recalled = len(self.seen.blocks)
         self.begun.ended = ""
         self.counts.recall()
         try:
@@ -144,6 +146,7 @@ class Search:
             self.seen.evidence(),
             self.seen.is_logarithmic(),
             len(self.seen.blocks),
+            recalled,
             sum(self.seen.counts().values()),
             self.seen.values(),
             self.seen.sides(),

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from perfvcs.profile.benchmarkfilter import BenchmarkFilter, FilterWords, UnitAtSize
+from perfvcs.profile.naming import labelled
 from perfvcs.system import disk
 from perfvcs.system.disk import NotPlain, plain
 from perfvcs.system.foreign import UNDECODABLE
@@ -39,6 +41,21 @@ class Target(msgspec.Struct, frozen=True):
     def sign(self) -> int:
         """What a difference is multiplied by, so that the bad end is above the good one."""
         return -1 if (self.better == "higher") != self.improvement else 1
+
+    @property
+    def name(self) -> str:
+        """The benchmark's name for people."""
+        return labelled(self.job, self.uid, self.size)
+
+    @property
+    def alone(self) -> BenchmarkFilter:
+        """The filter that leaves it, at all sizes of its unit."""
+        return BenchmarkFilter(
+            frozenset([(self.job, self.collector)]),
+            frozenset([UnitAtSize(self.job, self.uid, None)]),
+            self.metric,
+            words=FilterWords(self.name),
+        )
 
 
 class Measuring(msgspec.Struct, frozen=True):

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
+from perfvcs.check.movement import followed
 from perfvcs.check.text import benchmark
 from perfvcs.errors import CURES, PerfError, UsageError, disk_is_full
 from perfvcs.git.ancestry import way
@@ -21,10 +22,12 @@ from perfvcs.profile.naming import Benchmark
 from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
     from pathlib import Path
 
     from perfvcs.check.change import Change, Report
+    from perfvcs.check.movement import Followed
+    from perfvcs.check.vocabulary import Word
     from perfvcs.git.project import Project
     from perfvcs.jobs import Cell
     from perfvcs.repository import Repository
@@ -142,17 +145,33 @@ def require_room(home: Path, reasons: Iterable[str]) -> None:
 @dataclass(frozen=True)
 class TargetFilter:
     """What the caller restricts the target to: some ``benchmarks``, and the direction; by default
-    whatever became worse most.
+    the most important of what became worse.
     """
 
     benchmarks: BenchmarkFilter = EVERYTHING
     improvement: bool = False
 
+    @property
+    def word(self) -> Word:
+        """The direction."""
+        return "improvement" if self.improvement else "degradation"
+
     def fits(self, change: Change) -> bool:
-        """Whether a change may be the target."""
+        """Whether a comparison is about one of the benchmarks."""
         return self.benchmarks.has(
             change.job, change.uid, change.size, change.metric, change.series
         )
+
+    def target(self, report: Report, series: Container[str] | None = None) -> Followed | None:
+        """What is followed of a report: the most important change in the direction, of these
+        ``series`` if given; None where there is none.
+        """
+
+        def fits(change: Change) -> bool:
+            is_known = series is None or change.series in series
+            return is_known and change.word == self.word and self.fits(change)
+
+        return followed(report, fits)
 
     def follows(self, target: Target) -> bool:
         """Whether a target that is followed already is one of these."""
@@ -173,8 +192,7 @@ def default_ends(repository: Repository, wanted: TargetFilter, bad: str) -> tupl
     commit = project.resolve(bad)
     for ancestor in islice(repository.measured_ancestors(commit), ANCESTORS):
         with suppress(NothingToCompare):
-            report = repository.compare(State(ancestor), State(commit))
-            if worst(filter(wanted.fits, report.changes), improvement=wanted.improvement):
+            if wanted.target(repository.compare(State(ancestor), State(commit))):
                 return ancestor, commit
     what = "worse" if wanted.improvement else "better"
     raise UsageError(
@@ -189,29 +207,11 @@ def _step(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, 
     """
     from perfvcs.history.overview import overview_of
 
-    direction = "improvement" if wanted.improvement else "degradation"
     for finding in overview_of(repository, bad, wanted.benchmarks).findings:
-        if finding.direction == direction and not finding.drift:
+        if finding.direction == wanted.word:
             with suppress(UsageError):
                 return repository.project.resolve(f"{finding.first}^"), finding.last
     return None
-
-
-def worst(changes: Iterable[Change], *, improvement: bool = False) -> Change | None:
-    """The change for the worse (or better) that is the largest for certain; changes measured in
-    turns come before others.
-    """
-    word = "improvement" if improvement else "degradation"
-    candidates = [change for change in changes if change.word == word and change.effect is not None]
-    return max(candidates, key=lambda change: (change.paired, *_sizes(change)), default=None)
-
-
-def _sizes(change: Change) -> tuple[float, float]:
-    """The least that a change is by its interval, and what it is estimated to be."""
-    effect, low, high = abs(change.effect or 0.0), change.low, change.high
-    if low is None or high is None:
-        return effect, effect
-    return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), effect
 
 
 def target_of(
@@ -235,16 +235,15 @@ def target_of(
             change.better,
             improvement,
         )
-        return cell, target
+        return cell.alone(target.uid), target
     raise UsageError(
         f"{benchmark(change)} is no longer a job of perf.toml: add it, or name another job"
     )
 
 
-def others(report: Report, chosen: Change, *, improvement: bool = False) -> list[Change]:
-    """The other benchmarks that changed in the same direction."""
-    word = "improvement" if improvement else "degradation"
-    return [change for change in report.changes if change.word == word and change != chosen]
+def others(report: Report, chosen: Change) -> list[Change]:
+    """The other changes in the direction of the one that is followed."""
+    return [change for change in report.changes if change.word == chosen.word and change != chosen]
 
 
 def require_fitting(changes: Sequence[Change], wanted: TargetFilter) -> None:

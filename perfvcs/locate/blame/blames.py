@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from perfvcs.check.text import revision
 from perfvcs.errors import UsageError
 from perfvcs.locate import BLAMES_FOLDER
 from perfvcs.locate.blame.cause import Blame
@@ -31,6 +32,11 @@ class BlameWords(NamedTuple):
     before: str
     after: str
     benchmarks: BenchmarkFilter = EVERYTHING
+
+    @property
+    def pair(self) -> str:
+        """Both revisions as a command takes them; a full commit id is cut."""
+        return f"{revision(self.before)} {revision(self.after)}"
 
 
 def asked(
@@ -85,11 +91,20 @@ def load(repository: Repository, a: str, b: str, benchmarks: BenchmarkFilter = E
         for result in of_pair(repository, before, after)
         if benchmarks.has(result.job, result.unit or result.job, result.size)
     ]
-    if not results:
-        raise UsageError(
-            f"nothing is known of {before[:10]} -> {after[:10]}: run `perf blame {a} {b}`"
-        )
-    return max(results, key=lambda result: result.made)
+    if results:
+        return max(results, key=lambda result: result.made)
+    run = f"`perf blame {revision(a)} {revision(b)}{benchmarks.arguments}`"
+    others = [
+        result
+        for result in every(repository)
+        if benchmarks.has(result.job, result.unit or result.job, result.size)
+    ]
+    newest = max(others, key=lambda result: result.made, default=None)
+    stored = ""
+    if newest:
+        pair = f"{newest.baseline[:10]} {newest.target[:10]}"
+        stored = f"; of another pair: `perf blame --stored {pair}{benchmarks.arguments}`"
+    raise UsageError(f"nothing is known of {before[:10]} -> {after[:10]}: run {run}{stored}")
 
 
 def of_pair(repository: Repository, a: str, b: str) -> list[Blame]:

@@ -185,8 +185,10 @@ class ChangeKind(msgspec.Struct, frozen=True):
 
 
 class SuspectFunction(msgspec.Struct, frozen=True, kw_only=True):
-    """A changed function: shares of what the old version costs, its calls on both sides, its
-    hunks.
+    """A changed function, or lines: shares of what the old version costs, its calls on both sides,
+    its hunks.
+
+    ``is_hidden``: nothing here would show whether it runs.
     """
 
     name: str
@@ -199,6 +201,7 @@ class SuspectFunction(msgspec.Struct, frozen=True, kw_only=True):
     callee: str = ""
     through: str = ""
     reached: bool = False
+    is_hidden: bool = False
     calls: tuple[float, float] = (0.0, 0.0)
     hunks: list[Lines] = []
     kinds: list[ChangeKind] = []

@@ -250,7 +250,8 @@ class CommitComparison:
                 self._add_time(bench, measured)
         else:
             self._explain_compiled(bench, measured, counted)
-        if self._is_whole():
+        by_unit = measured.gauge.exact and measured.gauge.unit  # its job counts it by itself
+        if self._is_whole() and not by_unit:
             self._say_whole(bench)
 
     def _explain_compiled(

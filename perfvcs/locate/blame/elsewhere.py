@@ -11,10 +11,6 @@ from perfvcs.profile import Environment, Profile
 from perfvcs.text.words import counted
 
 DECLARED_NAME = re.compile(r"""^[ \t]*name[ \t]*=[ \t]*["']?([\w.-]+)""", re.MULTILINE)
-# of languages whose functions are not read here
-PROGRAM = re.compile(
-    r"\.(?:cs|d|erl|ex|go|hs|java|jl|[cm]?js|jsx|kt|lua|ml|nim|php|p[lm]|r|rb|rs|scala|sh|swift|tsx?|zig)$"
-)
 MOST_SHOWN = 5  # names of a kind
 NOTES = ("hugepages", "os")  # of the machine, which are not compared and may matter
 
@@ -37,14 +33,14 @@ def surroundings(a: Profile, b: Profile) -> list[str]:
         if before.get(name) != after.get(name)
     ]
     if changes:
-        differences.append(f"installed: {_some(changes)}")
+        differences.append(f"installed: {some(changes)}")
     inputs = [
         name
         for name in sorted(a.job.source.keys() | b.job.source.keys())
         if a.job.source.get(name) != b.job.source.get(name)
     ]
     if inputs:
-        differences.append(f"input: {_some(inputs)}")
+        differences.append(f"input: {some(inputs)}")
     return differences
 
 
@@ -101,17 +97,13 @@ def others(changed: SourceDifference) -> str:
     any.
     """
     return (
-        f"{counted(len(changed.others), 'other file')} changed: {_some(sorted(changed.others))}"
+        f"{counted(len(changed.others), 'other file')} changed: {some(sorted(changed.others))}"
         if changed.others
         else ""
     )
 
 
-def is_program(path: str) -> bool:
-    """Whether a file that is not read as source is one, by its suffix."""
-    return PROGRAM.search(path.lower()) is not None
-
-
-def _some(names: list[str]) -> str:
+def some(names: list[str]) -> str:
+    """The first of some names, and how many more there are."""
     more = len(names) - MOST_SHOWN
     return ", ".join(names[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")

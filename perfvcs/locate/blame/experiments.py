@@ -23,9 +23,9 @@ from perfvcs.locate.blame.cause import (
 )
 from perfvcs.locate.blame.comparison import CommitComparison, MeasuredSides
 from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion
-from perfvcs.locate.blame.reversals import Reversal, Reversals, reverted
+from perfvcs.locate.blame.reversals import Blob, Reversal, Reversals, reverted
 from perfvcs.locate.blame.suspects import Suspect
-from perfvcs.locate.sources.hunks import ChangedUnit, SourceDifference
+from perfvcs.locate.sources.hunks import ChangedUnit, Hunk, SourceDifference
 from perfvcs.measure.site import Version
 from perfvcs.text.words import counted
 
@@ -42,7 +42,9 @@ TRIED = 5  # suspects that are tried
 MOST_OF_IT = 0.8  # the share of the effect beyond which no other suspect is tried
 
 
-def commit(project: Project, scratch: Path, base: str, texts: Mapping[str, str | None]) -> str:
+def commit(
+    project: Project, scratch: Path, base: str, texts: Mapping[str, str | Blob | None]
+) -> str:
     """The id of a commit that has the content of ``base`` with other texts in some files; None
     takes a file away.
 
@@ -60,7 +62,7 @@ def commit(project: Project, scratch: Path, base: str, texts: Mapping[str, str |
                 ).partition(" ")[0]
                 or "100644"
             )
-            name = "" if text is None else project.git("hash-object", "-w", "--stdin", text=text)
+            name = _named(project, text)
             lines.append(f"0 {'0' * 40}\t{path}\0" if text is None else f"{mode} {name}\t{path}\0")
         project.git("update-index", "-z", "--index-info", text="".join(lines), extra=extra)
         tree = project.git("write-tree", extra=extra)
@@ -76,6 +78,15 @@ def commit(project: Project, scratch: Path, base: str, texts: Mapping[str, str |
         tree,
         extra=extra,
     )
+
+
+def _named(project: Project, content: str | Blob | None) -> str:
+    """Git's name for a content, which is written where it is a text; empty for none."""
+    if content is None:
+        return ""
+    if isinstance(content, Blob):
+        return content.name
+    return project.git("hash-object", "-w", "--stdin", text=content)
 
 
 @dataclass
@@ -104,6 +115,8 @@ class Experiments:
         """
         reversals = Reversals(changed)
         are_counted = any(suspect.score for suspect in suspects)
+        if not are_counted and len(suspects) > TRIED:
+            suspects = self._halved(reversals, suspects)
         rivals = filter(self._may_contribute, suspects) if are_counted else suspects[:TRIED]
         apart = {suspect.unit.key: suspect.unit for suspect in rivals}
         for number, suspect in enumerate(suspects):
@@ -115,6 +128,31 @@ class Experiments:
                 return
             if suspect.unit.key not in self._tried():
                 self._try(reversals, suspect.unit, apart)
+
+    def _halved(self, reversals: Reversals, suspects: list[Suspect]) -> list[Suspect]:
+        """Suspects of which nothing tells how much they cost, those first that keep most of the
+        effect when more and more of them are taken back together: halves, quarters, and so on.
+        """
+        first = suspects
+        while len(first) > 1 and not self._late():
+            middle = len(first) // 2
+            halves = [first[:middle], first[middle:]]
+            shares = [self._share_of(reversals, half) for half in halves]
+            if max(shares) < SMALLEST_SHARE:
+                break
+            first = halves[shares.index(max(shares))]
+        return [*first, *(suspect for suspect in suspects if suspect not in first)]
+
+    def _share_of(self, reversals: Reversals, suspects: list[Suspect]) -> float:
+        """The share of the effect that is gone without all of some suspects; 0 where that version
+        does not run.
+        """
+        units = [suspect.unit for suspect in suspects]
+        what = f"{len(units)} changes" if len(units) > 1 else f"the change of {units[0]}"
+        levels = self._tried_without(reversals, reversals.together(units), what)
+        if isinstance(levels, str):
+            return 0.0
+        return judge(levels, self.comparison.delta).share
 
     def _enough(self, number: int, suspect: Suspect) -> bool:
         """Whether trials explain so much that a suspect, of which so many come before it, need not
@@ -151,7 +189,7 @@ class Experiments:
                 return
             if reversal.units & self._tried(shown=True):
                 continue
-            trial = self._without(unit, reversal, reversals.difference)
+            trial = self._without(unit, reversal, reversals)
             if trial.level is not None:
                 self.trials.append(trial)
                 return
@@ -165,7 +203,7 @@ class Experiments:
         function.
         """
         for reversal in reversals.of(unit):
-            trial = None if reversal.units else self._without(unit, reversal, reversals.difference)
+            trial = None if reversal.units else self._without(unit, reversal, reversals)
             if trial is not None and trial.level is not None:
                 self.trials.append(trial)
                 return
@@ -188,29 +226,41 @@ class Experiments:
         return _trial("dependencies", ", ".join(upgraded), levels, seen)
 
     def _without(
-        self, unit: ChangedUnit, reversal: Reversal, changed: SourceDifference
+        self, unit: ChangedUnit, reversal: Reversal, reversals: Reversals
     ) -> AuxiliaryTrial:
         """Measures the new version without some hunks; without a level where it does not run."""
-        repository = self.laboratory.rig.repository
-        scratch = repository.home / "tmp"
-        scratch.mkdir(exist_ok=True)
-        texts = reverted(changed, reversal.hunks)
-        auxiliary = commit(repository.project, scratch, self.comparison.b, texts)
-        if auxiliary not in self._known:
-            with_what = f", {reversal.besides}" if reversal.besides else ""
-            self.laboratory.rig.progress.say(
-                f"trying {self.comparison.b[:10]} without the change of {unit}{with_what}"
-            )
-            try:
-                self._known[auxiliary] = self._levels(Version(auxiliary))
-            except UnmeasurableVersion as error:
-                self._known[auxiliary] = str(error)
-        levels = self._known[auxiliary]
+        with_what = f", {reversal.besides}" if reversal.besides else ""
+        what = f"the change of {unit}{with_what}"
+        levels = self._tried_without(reversals, reversal.hunks, what)
         if isinstance(levels, str):
             return AuxiliaryTrial(name=unit.name, path=unit.path, word="not proved", reason=levels)
         seen = judge(levels, self.comparison.delta)
         trial = _trial(unit.name, unit.path, levels, seen)
+        auxiliary = self._auxiliary(reversals, reversal.hunks)
         return structs.replace(trial, besides=reversal.besides, commit=auxiliary)
+
+    def _tried_without(
+        self, reversals: Reversals, hunks: Mapping[str, list[Hunk]], what: str
+    ) -> VersionValues | str:
+        """The levels with the new version without some hunks, or why that does not run; measured
+        once.
+        """
+        auxiliary = self._auxiliary(reversals, hunks)
+        if auxiliary not in self._known:
+            self.laboratory.rig.progress.say(f"trying {self.comparison.b[:10]} without {what}")
+            try:
+                self._known[auxiliary] = self._levels(Version(auxiliary))
+            except UnmeasurableVersion as error:
+                self._known[auxiliary] = str(error)
+        return self._known[auxiliary]
+
+    def _auxiliary(self, reversals: Reversals, hunks: Mapping[str, list[Hunk]]) -> str:
+        """The commit of the new version without some hunks."""
+        repository = self.laboratory.rig.repository
+        scratch = repository.home / "tmp"
+        scratch.mkdir(exist_ok=True)
+        texts = reverted(reversals.difference, hunks)
+        return commit(repository.project, scratch, self.comparison.b, texts)
 
     def _levels(self, auxiliary: Version) -> VersionValues:
         """The levels of a, b and the auxiliary version."""

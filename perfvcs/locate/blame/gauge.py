@@ -7,14 +7,13 @@ from typing import Literal, NamedTuple
 
 from perfvcs.errors import UsageError
 from perfvcs.jobs import Cell
-from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion, level
+from perfvcs.locate.blame.laboratory import NOT_COUNTED, Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.blame.question import Question
-from perfvcs.locate.blame.uncounted import NOT_COUNTED
 from perfvcs.profile import Profile
+from perfvcs.profile.naming import ONCE
 from perfvcs.profile.summary import summarise
 
 BlameMetric = Literal["auto", "instructions", "bytecodes", "cpu", "allocated"]
-ONCE = " (once)"  # behind the name of a test that a version could not repeat
 BYTES, SECONDS = "B", "s"
 NO_VALGRIND = "without valgrind functions of C are known by their time only: apt install valgrind"
 
@@ -83,8 +82,11 @@ class Gauges:
         wanted: list[BlameMetric] = []
         if self.metric == "allocated" or (self.metric, self.question.scale) == ("auto", BYTES):
             wanted.append("allocated")
-        if self.metric in ("auto", "instructions"):
+        compiler = self.laboratory.runtime
+        if self.metric == "instructions" or (self.metric == "auto" and not compiler):
             wanted.append("instructions")
+        elif compiler:
+            self.notes.append(f"{compiler} compiles while the program runs: functions are sampled")
         if self.python and self.metric != "cpu":
             wanted.append("bytecodes")
         gauges = []
@@ -131,4 +133,4 @@ class Gauges:
 
     def whole(self) -> Cell:
         """The whole program by time."""
-        return replace(self.laboratory.under("time"), unit="")
+        return replace(self.laboratory.under("time"), unit="", reads=None)

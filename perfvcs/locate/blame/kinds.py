@@ -282,7 +282,7 @@ def _features(change: DifferingFile, name: str, *, new: bool) -> Features | None
         return python(text, name)
     from perfvcs.locate.blame import syntaxtrees
 
-    if outline.language != "c" or not syntaxtrees.available():
+    if not syntaxtrees.available(change.path):
         return None
     lines = {
         line

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfvcs.collectors._shared.commandrun import is_python
+from perfvcs.collectors._shared.runtimes import runtime
 from perfvcs.errors import PerfError
 from perfvcs.jobs import Cell
-from perfvcs.locate.blame.uncounted import Uncounted
+from perfvcs.launcher.execution import name_command
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.rig import Rig
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.plugins import build
-from perfvcs.plugins.collector import Collector
-from perfvcs.profile import Profile
+from perfvcs.plugins.collector import CollectError, Collector, Observations, Run
+from perfvcs.profile import Metric, Profile
 
 HEAVY = 60  # how much longer an execution under valgrind or with counting may take than one without
 TOTAL = {
@@ -29,12 +30,42 @@ TOTAL = {
     "time": "cpu",
     "counters": "cpu",  # of a service under load
 }  # the metric by which a collector's runs are compared
+NOT_COUNTED = "of a service the processor time is taken, its functions are not counted"
 
 
 class UnmeasurableVersion(PerfError):
     """A version cannot be built, or its benchmark does not run."""
 
     exit_code = 5
+
+
+@dataclass(frozen=True)
+class Uncounted:
+    """A collector that cannot run, since it would count the command and not its service."""
+
+    own: Collector
+
+    @property
+    def engine(self) -> str:
+        """That of the job's own collector."""
+        return self.own.engine
+
+    @property
+    def metrics(self) -> Mapping[str, Metric]:
+        """Those of the job's own collector."""
+        return self.own.metrics
+
+    def flags(self, program: str) -> tuple[str, ...]:
+        """Those of the job's own collector."""
+        return self.own.flags(program)
+
+    def available(self) -> str:
+        """Why it cannot run."""
+        return f"{NOT_COUNTED}: leave out --metric"
+
+    def collect(self, run: Run) -> Observations:
+        """Refuse to."""
+        raise CollectError(f"{name_command(run.argv)}: {self.available()}", lasting=True)
 
 
 @dataclass
@@ -70,8 +101,17 @@ class Laboratory:
         )
 
     def own(self) -> Cell:
-        """The benchmark under its own collector, one execution at a time."""
-        return replace(self.cell, executions=1, warmup=0, binaries=1, postprocessors=(), auto=None)
+        """The benchmark under its own collector, one execution at a time; the unit alone where its
+        harness can run it.
+        """
+        return replace(
+            self.cell.alone(self.unit),
+            executions=1,
+            warmup=0,
+            binaries=1,
+            postprocessors=(),
+            auto=None,
+        )
 
     def serves(self) -> bool:
         """Whether the job measures a service, which its collector starts beside the command."""
@@ -87,6 +127,12 @@ class Laboratory:
         return any(
             is_python(word if "/" not in word else str(folder / word)) for word in words[:1]
         ) or (bool(words) and self.rig.config.python is not None and not Path(words[0]).suffix)
+
+    @property
+    def runtime(self) -> str:
+        """The runtime that compiles the program while it runs, ``node`` or ``java``; else empty."""
+        words = shlex.split(self.cell.cmd)
+        return "" if self.serves() or not words else runtime(words[0])
 
     def open(self, versions: Sequence[Version], cells: Sequence[Cell]) -> Bench:
         """The versions built for these cells; use it as a context manager.

@@ -7,10 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import structs
-
-from perfvcs.check.movement import entries
-from perfvcs.check.vocabulary import SURE
+from perfvcs.check.movement import NAMED, Followed, followed
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import Cell
 from perfvcs.locate.blame.cause import Checked
@@ -20,7 +17,6 @@ from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change, Report
-    from perfvcs.check.movement import MovedBenchmark
     from perfvcs.locate.blame.blames import BlameWords
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.repository import Repository
@@ -40,7 +36,8 @@ class Question(NamedTuple):
     ``size``; empty and None: the whole program.
 
     ``metric`` is the one by which it moved, with its ``scale`` ("s"); empty where that is not
-    known. ``checked`` is the verdict on it.
+    known. ``checked`` is the verdict on it. ``choice`` says why it is this one, where there were
+    several.
     """
 
     cell: Cell
@@ -49,6 +46,7 @@ class Question(NamedTuple):
     metric: str = ""
     scale: str = ""
     checked: Checked | None = None
+    choice: str = ""
 
     @property
     def benchmark(self) -> str:
@@ -56,45 +54,23 @@ class Question(NamedTuple):
         return labelled(self.cell.label, self.unit, self.size)
 
 
-def moved(report: Report, wanted: BenchmarkFilter, cells: Sequence[Cell]) -> Change | None:
+def moved(report: Report, wanted: BenchmarkFilter, cells: Sequence[Cell]) -> Followed | None:
     """What matters most of all that a verdict calls changed and that is wanted; None where that is
     nothing.
-
-    Degradations come before improvements, and what was accepted comes last.
     """
     labels = {cell.label for cell in cells}
-    changed = [
-        change
-        for change in report.changes
-        if change.word in SURE
-        and change.job in labels
-        and wanted.has(change.job, change.uid, change.size, change.metric, change.series)
-    ]
-    opened = structs.replace(report, changes=changed)
-    accepted = [structs.replace(change, accepted=None) for change in changed]
-    known = entries(opened) or entries(structs.replace(report, changes=accepted))
-    return _leading(known[0]) if known else None
+
+    def fits(change: Change) -> bool:
+        return change.job in labels and wanted.has(
+            change.job, change.uid, change.size, change.metric, change.series
+        )
+
+    return followed(report, fits)
 
 
-def _leading(benchmark: MovedBenchmark) -> Change:
-    """The first change of a benchmark; its CPU time before its wall time, which also varies with
-    what else the machine does.
-    """
-    first = benchmark.first
-    if first.metric != "wall":
-        return first
-    return next(
-        (
-            change
-            for change in benchmark.changes
-            if (change.metric, change.size, change.word) == ("cpu", first.size, first.word)
-        ),
-        first,
-    )
-
-
-def question(change: Change, cells: Sequence[Cell]) -> Question:
+def question(chosen: Followed, cells: Sequence[Cell], words: BlameWords) -> Question:
     """What is asked of a change that a verdict states."""
+    change = chosen.change
     checked = Checked(
         change.metric,
         change.unit,
@@ -107,7 +83,8 @@ def question(change: Change, cells: Sequence[Cell]) -> Question:
         change.paired,
     )
     about = change.job, change.uid, change.size, change.metric, change.unit
-    return of_metric(cells, *about)._replace(checked=checked)
+    choice = chosen.choice and f"{chosen.choice}; {NAMED.format(f'perf blame {words.pair}')}"
+    return of_metric(cells, *about)._replace(checked=checked, choice=choice)
 
 
 def of_metric(
@@ -142,18 +119,19 @@ def without_verdict(
         metric, scale = min(metrics, default=("cpu", SECONDS))  # cpu before wall
         return of_metric(of_job, label, uid, size if len(units) == 1 else None, metric, scale)
     cell = _measuring(label, "", of_job)
-    return Question(cell) if cell.collector_name in TOTAL else None
+    # a harness fits what it repeats to the clock: the process around it takes the same time
+    is_total = cell.collector_name in TOTAL and cell.reads is None
+    return Question(cell) if is_total else None
 
 
 def unchosen(report: Report | None, words: BlameWords) -> NothingToBlame:
     """What to say where nothing shows which benchmark to blame."""
     changes = report.changes if report else []
     names = list(dict.fromkeys(labelled(change.job, change.uid, None) for change in changes))
-    pair = f"{words.before[:10]} {words.after[:10]}"
     return NothingToBlame(
-        f"nothing to blame: the verdict on {pair} calls none of"
+        f"nothing to blame: the verdict on {words.pair} calls none of"
         f" {counted(len(names), 'benchmark')} changed; name one to blame it anyway, such as"
-        f" `perf blame {pair} -- {typed(min(names, default='BENCHMARK'))}`"
+        f" `perf blame {words.pair} -- {typed(min(names, default='BENCHMARK'))}`"
     )
 
 

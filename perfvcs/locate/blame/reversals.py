@@ -14,7 +14,8 @@ from typing import NamedTuple
 from perfvcs.locate.blame.cause import WHOLE_FILE
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.chunks import KEYWORDS
-from perfvcs.locate.sources.definitions import MODULE
+from perfvcs.locate.sources.definitions import FILE, MODULE, is_hunk
+from perfvcs.locate.sources.grammars import language_of
 from perfvcs.locate.sources.hunks import ChangedUnit, DifferingFile, Hunk, SourceDifference
 from perfvcs.locate.sources.outline import last_name, scope
 
@@ -22,8 +23,15 @@ WORD = re.compile(r"[^\W\d]\w*")
 # after an object, or by the two habits of naming the members of a class in C++
 ATTRIBUTE = re.compile(r"(?:\.|->)\s*([^\W\d]\w*)|\b(m_\w+|[a-z]\w*_)\b")
 ASSIGNED = re.compile(r"(?:\.|->)\s*([^\W\d]\w*)\s*(?:[,:][^=\n]*)?=(?!=)")
-HASH_COMMENT = re.compile(r"#.*")  # of Python and shell; others write them as C does
 COMMENT = re.compile(r"//.*|/\*.*?(?:\*/|$)", re.MULTILINE)
+HASH_COMMENT = re.compile(r"#.*")
+COMMENTS = {
+    **dict.fromkeys(["python", "shell", "perl", "ruby"], HASH_COMMENT),
+    **dict.fromkeys(["c", "javascript", "typescript", "tsx", "java", "c#", "go", "rust"], COMMENT),
+    "lua": re.compile(r"--.*"),
+}
+NO_COMMENT = re.compile(r"(?!)")  # of texts in other languages
+NEAR = 3  # lines between hunks that git would show as one
 
 
 class Reversal(NamedTuple):
@@ -55,7 +63,12 @@ class Part:
     @property
     def is_outside(self) -> bool:
         """Whether it stands outside of functions."""
-        return self.unit.name == MODULE
+        return self.unit.name == MODULE or self.is_text
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is of a text whose functions are not known."""
+        return is_hunk(self.unit.name)
 
     @property
     def beside(self) -> Part:
@@ -64,12 +77,22 @@ class Part:
         return replace(self, hunk=Hunk(self.hunk.old, (first - 1 if count else first, 0)))
 
 
+class Blob(NamedTuple):
+    """A content by git's name for it."""
+
+    name: str
+
+
 def reverted(
     difference: SourceDifference, hunks: Mapping[str, Iterable[Hunk]]
-) -> dict[str, str | None]:
-    """The texts of files without some hunks, by file."""
-    sources: dict[str, str | None] = {}
+) -> dict[str, str | Blob | None]:
+    """The texts of files without some hunks, by file; those that are not texts as they were."""
+    sources: dict[str, str | Blob | None] = {}
     for path, taken_back in hunks.items():
+        if path in difference.blobs:
+            old = difference.blobs[path]
+            sources[path] = Blob(old) if old else None
+            continue
         change = difference.files[path]
         text = change.without(taken_back)
         sources[path] = None if change.is_new and not text else text
@@ -106,9 +129,24 @@ class Reversals:
         5. With the code outside of functions in its file (of C, also in headers), and the functions
            there that came or went.
         6. With the whole file.
+
+        Of a text, whose programs often run with a name that nothing gives: with what it needs,
+        alone, with the hunks near it, with the whole file.
         """
+        if unit.name == FILE:
+            return [Reversal("", {unit.path: []})]
         own = [part for part in self.parts if part.unit is unit]
         needs = self._with_needs(own)
+        if is_hunk(unit.name):
+            near = self._with_needs(self._near(own))
+            return _distinct(
+                [
+                    _reversal("with what it needs" if len(needs) > len(own) else "", unit, needs),
+                    _reversal("", unit, own),
+                    _reversal("with the hunks near it", unit, near),
+                    self._whole(unit, near),
+                ]
+            )
         in_class = self._with_needs([*own, *self._in_class(unit, own)])
         used = self._with_needs([*in_class, *self._uses(unit)])
         around = self._with_needs([*used, *self._around(unit)])
@@ -121,11 +159,26 @@ class Reversals:
             _reversal("with the code outside of functions", unit, around),
             self._whole(unit, around),
         ]
-        distinct: list[Reversal] = []
-        for reversal in tries:
-            if all(reversal.hunks != other.hunks for other in distinct):
-                distinct.append(reversal)
-        return distinct
+        return _distinct(tries)
+
+    def together(self, units: Iterable[ChangedUnit]) -> dict[str, list[Hunk]]:
+        """The hunks of some units, and what they need, by file."""
+        taken = {unit.key: unit for unit in units}
+        parts = self._with_needs([part for part in self.parts if part.unit.key in taken])
+        files: dict[str, list[Hunk]] = {
+            unit.path: [] for unit in taken.values() if unit.name == FILE
+        }
+        return files | _by_file(parts)
+
+    def _near(self, own: Iterable[Part]) -> list[Part]:
+        """Some parts of a file, and those that follow each other in few lines with them."""
+        near = list(own)
+        beside = [part for part in self.parts if part.unit.path == near[0].unit.path]
+        for parts in (beside, beside[::-1]):
+            for part in parts:
+                if part not in near and any(_gap(part.hunk, other.hunk) <= NEAR for other in near):
+                    near.append(part)
+        return near
 
     def _whole(self, unit: ChangedUnit, around: Iterable[Part]) -> Reversal:
         inside = [part for part in self.parts if part.unit.path == unit.path]
@@ -156,7 +209,8 @@ class Reversals:
                 ]
             for other in needed:
                 if other not in taken:
-                    taken[other] = other.beside if beside and other.is_outside else other
+                    is_code = other.is_outside and not other.is_text
+                    taken[other] = other.beside if beside and is_code else other
                     waiting.append(other)
         return list(taken.values())
 
@@ -195,19 +249,20 @@ class Reversals:
 
 
 def _part(change: DifferingFile, unit: ChangedUnit, hunk: Hunk) -> Part:
-    has_hash = language(change.path) == "python" or change.path.endswith(("sh", "bash"))
-    comment = HASH_COMMENT if has_hash else COMMENT
+    path = change.path
+    comment = COMMENTS.get(language(path) or language_of(path), NO_COMMENT)
     old, new = (
         comment.sub("", "\n".join(side[first - 1 : first - 1 + count] if count else ()))
         for side, (first, count) in zip(change.sides, hunk, strict=True)
     )
-    keywords = kwlist if language(change.path) == "python" else KEYWORDS
+    keywords = kwlist if language(path) == "python" else KEYWORDS
     words = set(WORD.findall(old)).difference(keywords), set(WORD.findall(new)).difference(keywords)
     mentions = words[0] - words[1], words[1] - words[0]
     after = change.outlines[1]
     is_gone = after is not None and not after.named(unit.name)
     gives = mentions
-    if unit.name != MODULE:
+    is_function = unit.name != MODULE and not is_hunk(unit.name)
+    if is_function:
         gives = set(ASSIGNED.findall(old)), set(ASSIGNED.findall(new))
         gives[0].update([last_name(unit.name)] if is_gone else ())
         gives[1].update([last_name(unit.name)] if unit.is_new else ())
@@ -218,7 +273,7 @@ def _part(change: DifferingFile, unit: ChangedUnit, hunk: Hunk) -> Part:
         mentions,
         (gives[0] - gives[1], gives[1] - gives[0]),
         {after or alone for after, alone in ATTRIBUTE.findall(f"{old}\n{new}")},
-        on_both_sides=unit.name != MODULE and not unit.is_new and not is_gone,
+        on_both_sides=is_function and not unit.is_new and not is_gone,
     )
 
 
@@ -228,11 +283,29 @@ def _may_include(path: str, other: str) -> bool:
     return path == other or (language(path) == "c" and is_header)
 
 
-def _reversal(besides: str, unit: ChangedUnit, parts: Iterable[Part]) -> Reversal:
+def _gap(one: Hunk, other: Hunk) -> int:
+    """The lines between two hunks of a file, by the new side."""
+    first, last = sorted((one.new, other.new))
+    return last[0] - sum(first)
+
+
+def _distinct(reversals: Iterable[Reversal]) -> list[Reversal]:
+    """Without those that take back what one before them does."""
+    distinct: list[Reversal] = []
+    for reversal in reversals:
+        if all(reversal.hunks != other.hunks for other in distinct):
+            distinct.append(reversal)
+    return distinct
+
+
+def _by_file(parts: Iterable[Part]) -> dict[str, list[Hunk]]:
     hunks: dict[str, list[Hunk]] = {}
-    others: set[str] = set()
     for part in parts:
         hunks.setdefault(part.unit.path, []).append(part.hunk)
-        others.update([part.unit.key] if part.on_both_sides else ())
-    taken = {path: sorted(of_file) for path, of_file in hunks.items()}
-    return Reversal(besides, taken, frozenset(others - {unit.key}))
+    return {path: sorted(of_file) for path, of_file in hunks.items()}
+
+
+def _reversal(besides: str, unit: ChangedUnit, parts: Iterable[Part]) -> Reversal:
+    taken = list(parts)
+    others = {part.unit.key for part in taken if part.on_both_sides}
+    return Reversal(besides, _by_file(taken), frozenset(others - {unit.key}))

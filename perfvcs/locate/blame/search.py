@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
 from msgspec import structs
 
@@ -22,15 +23,17 @@ from perfvcs.locate.blame.cause import (
     best,
 )
 from perfvcs.locate.blame.comparison import CommitComparison, MeasuredSides, rematched
-from perfvcs.locate.blame.elsewhere import is_program, others, own_name, surroundings, upgraded
+from perfvcs.locate.blame.elsewhere import others, own_name, some, surroundings, upgraded
 from perfvcs.locate.blame.experiments import Experiments
 from perfvcs.locate.blame.gauge import BlameMetric, Gauges
+from perfvcs.locate.blame.jobfiles import OWN, JobFiles
 from perfvcs.locate.blame.kinds import kinds
 from perfvcs.locate.blame.laboratory import Laboratory
 from perfvcs.locate.blame.pairing import MatchedTree, contributions
-from perfvcs.locate.blame.places import Places, is_source
+from perfvcs.locate.blame.places import Places, files_of, is_source
 from perfvcs.locate.blame.question import Question
 from perfvcs.locate.blame.suspects import UNEXPLAINED_SHARE, Suspect, TreeEvidence, rank
+from perfvcs.locate.sources.grammars import language_of, unread
 from perfvcs.locate.sources.hunks import SourceDifference, difference
 from perfvcs.measure.rig import Rig
 from perfvcs.text.characters import source_lines
@@ -70,7 +73,8 @@ class _Investigation:
     """One call of `perf blame`."""
 
     def __init__(self, rig: Rig, request: BlameRequest, a: str, b: str) -> None:
-        self.project, self.config, self.request = rig.repository.project, rig.config, request
+        self.repository, self.config, self.request = rig.repository, rig.config, request
+        self.project = rig.repository.project
         self.a, self.b = a, b
         self.began = time.monotonic()
         question = request.question
@@ -99,7 +103,7 @@ class _Investigation:
             # what changes time without running only moves other code; exact counts stay as they are
             able = [suspect for suspect in suspects if suspect.may_be_cause or measured.gauge.exact]
             experiments.suspects(changed, able)
-        verdict = self._verdict(changed, suspects, experiments.trials)
+        verdict = self._verdict(suspects, experiments.trials)
         return self._found(
             measured, verdict, elsewhere, changed, suspects, experiments.trials, other
         )
@@ -108,6 +112,7 @@ class _Investigation:
         kept, places = (*self.config.overlay, "perf.toml"), self.comparison.places
         owners = {places.owner(name) for tree in evidence for name in set(tree.tree.names)}
         reached = {owner.rpartition(":")[0] for owner in owners if owner}
+        reached |= self.files.own
         return difference(
             self.project,
             self.a,
@@ -127,16 +132,31 @@ class _Investigation:
         ran = self.comparison.ran
         if self.comparison.laboratory.serves():  # what a service runs is not seen: anything may
             ran = {unit.key for unit in changed.meaning}
-        return rank(changed.meaning, measured.evidence, places, sign, ran)
+        self._say_read(changed)
+        distance = self.files.distance
+        return rank(changed.meaning, measured.evidence, places, sign, ran, distance)
+
+    def _say_read(self, changed: SourceDifference) -> None:
+        """Says which of the job's own files are read as text, and why."""
+        paths = [path for path, change in changed.files.items() if change.is_text]
+        reasons: dict[str, list[str]] = {}
+        for path in paths:
+            if self.files.distance(path) == OWN and (reason := unread(language_of(path))):
+                reasons.setdefault(reason, []).append(path)
+        for reason, paths in reasons.items():
+            self.comparison.notes.append(f"{some(paths)} read as text: {reason}")
+
+    @cached_property
+    def files(self) -> JobFiles:
+        """The files of the newer side, by how near they are to the job."""
+        cell = self.laboratory.cell
+        return JobFiles(self.project, files_of(self.project, self.b), cell, self.config.build)
 
     def _verdict(
-        self,
-        changed: SourceDifference,
-        suspects: Sequence[Suspect],
-        trials: Sequence[AuxiliaryTrial],
+        self, suspects: Sequence[Suspect], trials: Sequence[AuxiliaryTrial]
     ) -> FunctionVerdict:
         if not suspects:
-            return "not seen" if any(map(is_program, changed.others)) else "not the code"
+            return "not the code"
         if (shown := best(trials)) is not None:
             return "proved" if shown.word == "proved" else "contributes"
         if self.comparison.agree:
@@ -156,6 +176,8 @@ class _Investigation:
         dependencies: AuxiliaryTrial | None = None,
     ) -> Blame:
         levels, effect = measured.levels, measured.effect
+        if judge := self.repository.judge_changes(self.a, self.b):
+            self.comparison.notes.append(judge)
         tree = measured.evidence[-1].tree if measured.evidence else None
         blame = Blame(
             baseline=self.a,
@@ -176,7 +198,7 @@ class _Investigation:
             counts=self.comparison.counts,
             trials=list(trials),
             dependencies=dependencies,
-            notes=self.comparison.notes,
+            notes=[*filter(None, [self.request.question.choice]), *self.comparison.notes],
             elsewhere=elsewhere,
             measure=measured.measure,
             moved=_moved(measured),
@@ -214,8 +236,9 @@ def _moved(measured: MeasuredSides) -> str:
 
 def _function(suspect: Suspect, changed: SourceDifference) -> SuspectFunction:
     unit = suspect.unit
-    change = changed.files[unit.path]
-    old, new = (source_lines(text.replace("\r\n", "\n")) for text in (change.old, change.new))
+    change = changed.files.get(unit.path)
+    sides = (change.old, change.new) if change else ("", "")
+    old, new = (source_lines(text.replace("\r\n", "\n")) for text in sides)
     return SuspectFunction(
         name=unit.name,
         path=unit.path,
@@ -227,8 +250,9 @@ def _function(suspect: Suspect, changed: SourceDifference) -> SuspectFunction:
         callee=suspect.callee,
         through=suspect.through.partition(":")[2],
         reached=suspect.reached,
+        is_hidden=suspect.is_hidden,
         calls=suspect.calls,
-        kinds=kinds(change, unit.name, unit.hunks),
+        kinds=kinds(change, unit.name, unit.hunks) if change else [],
         hunks=[
             Lines(unit.path, hunk.old, hunk.new, _part(old, *hunk.old), _part(new, *hunk.new))
             for hunk in unit.hunks

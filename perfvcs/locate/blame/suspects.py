@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.blame.pairing import Contribution, MatchedTree
 from perfvcs.locate.blame.places import Places
 from perfvcs.locate.sources import language
-from perfvcs.locate.sources.definitions import MODULE
+from perfvcs.locate.sources.braced import is_braced
+from perfvcs.locate.sources.definitions import FILE, MODULE, is_hunk
+from perfvcs.locate.sources.grammars import family
 from perfvcs.locate.sources.hunks import ChangedUnit
 
 # the share of the difference from which on a function that did not change has to be explained
@@ -49,7 +51,8 @@ class TreeEvidence:
 class Suspect:
     """A changed function, as shares of what the first side costs: ``own`` is what it adds itself,
     ``led`` what unchanged ones add that it can explain, each in the direction of the effect;
-    ``through`` is the unchanged function of most of that. ``reached``: it was seen to run.
+    ``through`` is the unchanged function of most of that. ``reached``: it was seen to run;
+    ``is_hidden``: nothing here would show whether it runs.
     """
 
     unit: ChangedUnit
@@ -61,13 +64,19 @@ class Suspect:
     oftener: float = 0.0
     callee: str = ""
     calls: tuple[float, float] = (0.0, 0.0)
+    is_hidden: bool = False
 
     @property
     def may_be_cause(self) -> bool:
-        """Whether it was seen to run, or is code outside of functions, of which that cannot be
-        seen.
+        """Whether it was seen to run, or is code of which that cannot be seen, such as what stands
+        outside of functions.
         """
-        return self.reached or self.unit.name == MODULE
+        return self.reached or self.is_hidden or self.unit.name == MODULE
+
+    @property
+    def size(self) -> int:
+        """How many lines its change takes away and brings."""
+        return sum(hunk.size for hunk in self.unit.hunks)
 
     @property
     def score(self) -> float:
@@ -81,22 +90,50 @@ def rank(
     places: Places,
     sign: float,
     ran: Collection[str] = (),
+    distance: Callable[[str], int] = lambda _: 0,
 ) -> list[Suspect]:
     """All changed functions, the most suspect first; ``sign`` is the direction of the effect,
     ``ran`` has those that were seen to run.
+
+    Where nothing tells two apart, the one whose file has the smaller ``distance`` from the job
+    comes first, then the larger change.
     """
     suspects = {unit.key: Suspect(unit) for unit in units}
     for measure in evidence:
         _add(suspects, measure, places, sign)
     seen = {*ran, *_parts(evidence, places, ran)}
+    families = {family(key.rpartition(":")[0]) for key in seen}
+    families |= {family(path) for path in _paths(evidence, places)}
     for key, suspect in suspects.items():
         suspect.reached = suspect.reached or key in seen
-        if not suspect.may_be_cause:
+        suspect.is_hidden = not suspect.reached and _is_hidden(suspect.unit, families)
+        is_seen = suspect.reached or family(suspect.unit.path) in families
+        if suspect.is_hidden or not suspect.may_be_cause or not is_seen:
             suspect.own = suspect.led = 0.0
-    return sorted(
-        suspects.values(),
-        key=lambda suspect: (-suspect.score, not suspect.reached, suspect.unit.key),
-    )
+
+    def order(suspect: Suspect) -> tuple[float, bool, int, int, str]:
+        far = distance(suspect.unit.path)
+        return -suspect.score, not suspect.reached, far, -suspect.size, suspect.unit.key
+
+    return sorted(suspects.values(), key=order)
+
+
+def _is_hidden(unit: ChangedUnit, families: Collection[str]) -> bool:
+    """Whether a unit may run without being seen: lines of a text, other files, functions of
+    languages that no tool here counts, and those of Rust and Go where none of their ``families``
+    was seen.
+    """
+    if is_hunk(unit.name) or unit.name == FILE:
+        return True
+    if is_braced(unit.path):
+        return family(unit.path) not in families
+    return not language(unit.path)
+
+
+def _paths(evidence: Iterable[TreeEvidence], places: Places) -> set[str]:
+    """The project's files that have functions in the trees."""
+    names = {name for measure in evidence for name in measure.tree.names}
+    return {owner.rpartition(":")[0] for owner in map(places.owner, names) if owner}
 
 
 def _parts(evidence: Iterable[TreeEvidence], places: Places, ran: Collection[str]) -> set[str]:

@@ -32,7 +32,7 @@ class ChangeReach:
     measured; ``programs``: the same of what a file runs only as the program. ``computed``:
     functions and classes (by their beginnings) that matter to those who also run one of
     ``computing``, which looks up names that stand nowhere. ``told``: docstrings and the like that
-    changed.
+    changed. ``unread``: programs in languages of which only files are known.
     """
 
     everything: dict[str, str] = field(default_factory=dict)
@@ -41,6 +41,7 @@ class ChangeReach:
     loading: dict[str, str] = field(default_factory=dict)
     loaded: dict[str, str] = field(default_factory=dict)
     programs: dict[str, str] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
     told: ToldChange | None = None
     computed: ChangeReach | None = None
     computing: frozenset[str] = frozenset()
@@ -50,6 +51,7 @@ class ChangeReach:
         """Whether it reaches nothing at all."""
         return not (
             self.told
+            or self.unread
             or self.everything
             or self.functions
             or self.classes
@@ -86,6 +88,8 @@ def stale(reach: Reach, change: ChangeReach) -> str:
     if change.everything:
         path, why = next(iter(change.everything.items()))
         return f"{path} changed: {why}"
+    if change.unread:
+        return f"{change.unread[0]} changed, which is known by file only"
     return touches(reach, change)
 
 

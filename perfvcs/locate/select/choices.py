@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from perfvcs.locate.select.changereach import ChangeReach, stale, touches
+from perfvcs.locate.select.otherlanguages import beside_sources
 from perfvcs.locate.select.reached import BenchmarkUnit, Reach
 
 
@@ -57,6 +58,11 @@ def choose(unit: BenchmarkUnit, evidence: BenchmarkReach, change: ChangeReach) -
             by,
             reach,
         )
+    if change.unread and (reason := beside_sources(reach, change.unread)):
+        return Choice(unit, True, reason, "files", reach)
+    if change.unread and not change.functions:
+        reason = f"nothing that it runs names {change.unread[0]} or is beside it"
+        return Choice(unit, False, reason, by, reach)
     functions = _quantified(len(change.functions))
     return Choice(unit, False, f"does not run {functions} that the change can touch", by, reach)
 

@@ -14,12 +14,13 @@ from perfvcs.locate.select.changereach import ChangeReach, ToldChange
 from perfvcs.locate.select.reached import MODULE, outer
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.differences import Changes, FileChange
-from perfvcs.locate.sources.imports import is_build, is_document
+from perfvcs.locate.sources.imports import BY_FILE, is_build, is_document
 from perfvcs.locate.sources.outline import last_name
 from perfvcs.locate.sources.parts import (
     COMPUTED,
     FOLDERS,
     GLOBAL,
+    KEPT,
     LISTING,
     MACRO,
     OBJECT,
@@ -76,7 +77,10 @@ def impact(
     """
     reach = ChangeReach()
     for file in changes.files:
-        if why := file.why or noticed(file.path):
+        why = noticed(file.path) or file.why
+        if why == BY_FILE:
+            reach.unread.append(file.path)
+        elif why:
             reach.everything[file.path] = why
     if not reach.everything:
         _Closure(changes, sources, outside, reach).run()
@@ -108,7 +112,10 @@ class _Closure:
     def run(self) -> None:
         for file in self.changes.files:
             self._begin(file)
-        if any(file.added or file.removed for file in self.changes.files if language(file.path)):
+        programs = [
+            file for file in self.changes.files if language(file.path) or file.why == BY_FILE
+        ]
+        if any(file.added or file.removed for file in programs):
             for path in self.sources.naming((LISTING,)):
                 self._read_by(path, (LISTING,), "files came or went")
         self._documents()
@@ -149,13 +156,16 @@ class _Closure:
             if statement.main:
                 self.found.programs[path] = f"what {path} does as a program changed"
                 continue
-            self.found.loaded[path] = f"{path} changed outside of functions"
+            if not (statement.function and language(path) == "c"):  # which runs only by its name
+                self.found.loaded[path] = f"{path} changed outside of functions"
             self._changed(path, statement, "")
 
     def _may_start(self, path: str, statement: Statement) -> bool:
-        """Whether a definition may run without being named: objects, and what macros define of
-        tests, not everywhere.
+        """Whether a definition may run without being named: objects, what macros define of tests,
+        and what is kept for assembly, not everywhere.
         """
+        if statement.starts == KEPT:
+            return self.sources.has_assembly
         if statement.starts == OBJECT:
             return not path.endswith(".c") and (not path.endswith(".h") or self._is_cpp)
         return not (statement.unclear and TEST.search(path) and statement.starts == MACRO)
@@ -319,7 +329,7 @@ class _Closure:
             reason = f"{file.path} changed"
             name = file.path.rpartition("/")[2]
             names |= dict.fromkeys(filter(None, (name, ending(name))), reason)
-            if file.document:
+            if file.document or file.why == BY_FILE:
                 names |= dict.fromkeys((FOLDERS, *LISTING_IN_C), reason)
         readers = (
             [path for path in self.sources.blobs if not (is_build(path) or is_document(path))]

@@ -19,7 +19,7 @@ import msgspec
 
 from perfvcs.jobs.benchmark_files import TESTING
 from perfvcs.locate.select.static import COMPILED, entries, reach
-from perfvcs.locate.sources import language
+from perfvcs.locate.sources import is_compiled, language
 from perfvcs.locate.sources.imports import is_about, is_build, is_document
 from perfvcs.profile.rules import RULES_FILE
 
@@ -129,6 +129,9 @@ class Inputs:
                 ),
                 "",
             )
+        builds = bool(self.config.build or self.config.python)
+        if builds and is_compiled(path) and not is_document(path):
+            return "the build may compile it"
         for where, words in (self._reading if is_document(path) else self._texts).items():
             describes = where.endswith("setup.py") and is_about(path)
             inside = not is_build(where) and words.has_folder(path)

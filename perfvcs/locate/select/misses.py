@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.vocabulary import SURE
 from perfvcs.index.database import Database
+from perfvcs.profile.naming import ONCE
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Inherited(NamedTuple):
 
     def has(self, job: str, uid: str) -> bool:
         """Whether a unit of a job is among it."""
-        return (job, "") in self.units or (job, uid.removesuffix(" (once)")) in self.units
+        return (job, "") in self.units or (job, uid.removesuffix(ONCE)) in self.units
 
 
 class LeftOutSampler:
@@ -106,7 +107,7 @@ class LeftOutSampler:
             return
         words: dict[tuple[str, str], set[str]] = {}
         for change in changes:
-            for uid in (change.uid.removesuffix(" (once)"), ""):
+            for uid in (change.uid.removesuffix(ONCE), ""):
                 words.setdefault((change.job, uid), set()).add(change.word)
         rows = []
         for job, collector, uid in asked:

@@ -16,6 +16,7 @@ from perfvcs.locate.select.choices import BenchmarkReach, Choice, choose, sample
 from perfvcs.locate.select.impact import impact
 from perfvcs.locate.select.inputs import Inputs, is_within
 from perfvcs.locate.select.misses import ONE_IN
+from perfvcs.locate.select.otherlanguages import beside_program
 from perfvcs.locate.select.reached import BenchmarkUnit, Reach, recorded
 from perfvcs.locate.select.static import reach, resolved
 from perfvcs.locate.sources.differences import Changes, changes
@@ -182,6 +183,9 @@ class _Selector:
                 "files",
                 self._records.get(unit),
             )
+        unread = [] if reachable.everything else reachable.unread
+        if reason := beside_program(cell, unread, self._after):
+            return Choice(unit, True, reason, "files", self._records.get(unit))
         return choose(unit, self._evidence(unit, cell, reachable), reachable)
 
     def _reach(self, changed: Changes, sources: Sources) -> ChangeReach:

@@ -10,13 +10,42 @@ SUFFIXES = {
     "fortran": "f for ftn f77 f90 f95 f03 f08",
 }
 LANGUAGES = {suffix: name for name, suffixes in SUFFIXES.items() for suffix in suffixes.split()}
+# of other languages, of which select knows files only
+OTHER_SUFFIXES = {
+    "compiled": "rs go java kt scala cs fs swift zig nim d hs ml erl ex ts tsx mts cts",
+    "interpreted": "js mjs cjs jsx rb rake pl pm t lua sh bash zsh awk tcl php jl r exs dart ps1",
+}
+OTHERS = {end: how for how, ends in OTHER_SUFFIXES.items() for end in ends.split()}
 LARGEST_SOURCE = 4 << 20  # bytes of a source that is read
 
 
 def language(path: str) -> str:
     """``python``, ``c`` (C++ too) or ``fortran`` by a file's suffix; empty for any other file."""
-    _, dot, suffix = path.rpartition("/")[2].rpartition(".")
-    return LANGUAGES.get(suffix.lower(), "") if dot else ""
+    return LANGUAGES.get(suffix(path), "")
+
+
+def suffix(path: str) -> str:
+    """The suffix of a file in small letters, without its dot; empty without one.
+
+    >>> suffix("lib/A.RB"), suffix("Makefile"), suffix("a.d/rb")
+    ('rb', '', '')
+    """
+    _, dot, end = path.rpartition("/")[2].rpartition(".")
+    return end.lower() if dot else ""
+
+
+def is_compiled(path: str) -> bool:
+    """Whether a file is a program in another language that a build compiles, by its suffix."""
+    return OTHERS.get(suffix(path)) == "compiled"
+
+
+def is_program(path: str) -> bool:
+    """Whether a file is a program in another language, by its suffix.
+
+    >>> is_program("lib/a.rb"), is_program("a.py"), is_program("rb")
+    (True, False, False)
+    """
+    return suffix(path) in OTHERS
 
 
 def read(kind: str, source: bytes) -> Parts | None:

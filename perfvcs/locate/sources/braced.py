@@ -1,5 +1,5 @@
-"""The functions of Rust, Go, JavaScript, TypeScript and shell by their heads and braces: no
-compiler has to be able to read the file.
+"""The functions of Rust and Go by their heads and braces, which need no grammar: samplers name them
+without their files.
 
 Every pattern that may run on has an end or a bound: files are other people's.
 """
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from perfvcs.locate.sources import suffix
 from perfvcs.locate.sources.definitions import Definition, Outline, digest
 
 LONGEST_HEAD, DEEPEST_HEAD = 2_000, 20  # characters from a head to its body, and its brackets
@@ -41,17 +42,6 @@ GO_PARTS = re.compile(
     rf"""(?ms)(?P<comment>{COMMENT_OF_C})|(?P<text>"""
     r"""`[^`]*(?:`|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.[^'\n]{,20}|[^\\'\n])')"""
 )
-JAVASCRIPT_PARTS = re.compile(
-    rf"""(?ms)(?P<comment>{COMMENT_OF_C})|(?P<text>"""
-    r"""`(?:\\.|[^`\\])*(?:`|\Z)|"(?:\\.|[^"\\\n])*(?:"|$)|'(?:\\.|[^'\\\n])*(?:'|$)"""
-    r"""|(?<=[(,=:\[!&|?{};])[ \t]*/(?![/*])"""
-    r"""(?:\\.|\[(?:\\.|[^\]\\\n]){,100}\]|[^/\\\[\n]){1,200}/)"""
-)
-SHELL_PARTS = re.compile(
-    r"""(?ms)(?P<comment>(?<!\S)\#[^\n]*)|(?P<text>"""
-    r"""<<-?\s*(?P<quote>['"]?)(?P<end>\w{1,100})(?P=quote)[^\n]*\n.*?(?:^\s*(?P=end)$|\Z)"""
-    rf"""|\$\{{[^}}\n]{{,200}}\}}|\\.|'[^']*(?:'|\Z)|{TEXT})"""
-)
 RUST = Dialect(
     RUST_PARTS,
     re.compile(r"\bfn\s+(?P<name>\w+)"),
@@ -67,40 +57,14 @@ GO = Dialect(
         r"(?m)^func\s{1,20}(?:\(\s{,20}(?:\w{1,200}\s{1,20})?\*?\s{,20}(?P<owner>\w{1,200})[^)]{,500}\)\s{,20})?(?P<name>\w{1,200})"
     ),
 )
-JAVASCRIPT = Dialect(
-    JAVASCRIPT_PARTS,
-    re.compile(
-        r"(?m)\bfunction\b\s{,20}\*?\s{,20}(?P<name>[\w$]+)\s{,20}(?:<[^(]{,200}>)?(?=\()"
-        r"|(?:\b(?:const|let|var)\s{1,20}|\b(?:exports|prototype|this)\.)(?P<name2>[\w$]+)(?:\s{,20}:[^=\n]{1,200})?"
-        r"\s{,20}=\s{,20}(?:async\s{1,20})?(?:function\b|(?:\([^()]{,1000}\)|[\w$]+)(?:\s{,20}:[^=\n]{1,200})?\s{,20}=>)"
-        r"|^[ \t]+(?:(?:static|async|get|set|public|private|protected|override)\s{1,20})*\*?"
-        r"(?!(?:if|for|while|switch|catch|with|function|return|super)\b)(?P<name3>\#?[\w$]+)\s{,20}"
-        r"(?:<[^(]{,200}>)?(?=\([^()]{,500}(?:\([^()]{,200}\)[^()]{,200}){,20}\)(?:\s{,20}:[^;={\n]{1,200})?\s{,20}\{)"
-    ),
-    re.compile(r"\bclass\s{1,20}(?P<name>[\w$]+)"),
-)
-SHELL = Dialect(
-    SHELL_PARTS,
-    re.compile(
-        r"(?m)^[ \t]*(?:function\s{1,20}(?P<name>[\w:.-]+)\s{,20}(?:\(\s{,20}\))?"
-        r"|(?P<name2>[\w:.-]+)\s{,20}\(\s{,20}\))"
-        r"(?=\s{,20}\{)"
-    ),
-)
 # what ends the way from a head to its body; an empty type of Go is none
-_MARKS = re.compile(r"\b(?:interface|struct)\s*\{\s*\}|[][(){};\n]")
-DIALECTS = {
-    "rs": RUST,
-    "go": GO,
-    **dict.fromkeys(["js", "mjs", "cjs", "jsx", "ts", "tsx", "mts", "cts"], JAVASCRIPT),
-    **dict.fromkeys(["sh", "bash"], SHELL),
-}
+_MARKS = re.compile(r"\b(?:interface|struct)\s*\{\s*\}|[][(){};]")
+DIALECTS = {"rs": RUST, "go": GO}
 
 
-def suffix(path: str) -> str:
-    """The suffix of a file that can be outlined here; empty for any other file."""
-    _, dot, found = path.rpartition("/")[2].rpartition(".")
-    return found.lower() if dot and found.lower() in DIALECTS else ""
+def is_braced(path: str) -> bool:
+    """Whether a file is in Rust or Go, by its suffix."""
+    return suffix(path) in DIALECTS
 
 
 def outlined(path: str, source: str) -> Outline:
@@ -165,10 +129,9 @@ def _name(match: re.Match[str]) -> str:
 
 
 def _end(code: str, start: int, closing: Mapping[int, int]) -> int:
-    """Where the body behind a head ends: behind its braces, or with the expression of an arrow
-    function; 0 of a declaration without a body.
+    """The place behind the braces of the body that follows a head; 0 of a declaration without
+    one.
     """
-    is_arrow = code.startswith("=>", start - 2)
     depth = 0
     for match in _MARKS.finditer(code, start, start + LONGEST_HEAD):
         mark = match[0]
@@ -179,8 +142,8 @@ def _end(code: str, start: int, closing: Mapping[int, int]) -> int:
             continue
         if mark == "{":
             return closing.get(match.start(), 0)
-        if mark == ";" or (mark == "\n" and is_arrow and code[start : match.start()].strip()):
-            return match.end() if is_arrow else 0
+        if mark == ";":
+            return 0
     return 0
 
 

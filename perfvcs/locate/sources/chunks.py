@@ -5,7 +5,7 @@ and by their brackets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 NAME = re.compile(r"[A-Za-z_$]\w*")
@@ -28,7 +28,8 @@ elif pragma defined size_t NULL std
 ATTRIBUTES = _words(
     "__attribute__ __attribute __declspec alignas _Alignas noexcept throw decltype explicit typeof"
 )
-CALLED_BY_LINKERS = _words("constructor destructor ifunc alias weakref section used retain")
+CALLED_BY_LINKERS = _words("constructor destructor ifunc alias weakref section")
+KEPT_FOR_ASSEMBLY = _words("used retain")  # that is, without any caller that the compiler sees
 NO_TYPES = _words(
     "static inline virtual explicit constexpr consteval extern friend const volatile struct union"
     " enum"
@@ -104,17 +105,15 @@ def bare(chunk: Sequence[Word], *, called: bool = False) -> list[Word] | None:
     return words
 
 
-def calls_linker(chunk: Sequence[Word]) -> bool:
-    """Whether an attribute has what it stands before run by itself, or in the place of something
-    else.
-    """
+def has_attribute(chunk: Sequence[Word], names: Collection[str]) -> bool:
+    """Whether what a chunk defines has one of some attributes."""
     for place, word in enumerate(chunk[:-1]):
         following = chunk[place + 1].text
         if (word.text in ATTRIBUTES and following == "(") or (
             word.text == "[" and following == "["
         ):
             end = closing(chunk, place + (word.text != "[")) or len(chunk)
-            if not CALLED_BY_LINKERS.isdisjoint(part.text.strip("_") for part in chunk[place:end]):
+            if any(part.text.strip("_") in names for part in chunk[place:end]):
                 return True
     return False
 

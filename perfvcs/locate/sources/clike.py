@@ -8,12 +8,20 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from perfvcs.locate.sources.chunks import KEYWORDS, NAME, REPLACING, Word
+from perfvcs.locate.sources.chunks import (
+    KEPT_FOR_ASSEMBLY,
+    KEYWORDS,
+    NAME,
+    REPLACING,
+    Word,
+    has_attribute,
+)
 from perfvcs.locate.sources.declarations import declares, opens_data, scope_name, starts
 from perfvcs.locate.sources.heads import Head, function_name, head
 from perfvcs.locate.sources.parts import (
     ANY_FILE,
     COMPUTED,
+    KEPT,
     Functions,
     Parts,
     Statement,
@@ -274,9 +282,11 @@ class _Reader:
         names.discard(name.rpartition("::")[2])
         self.functions.add(name, content, names)
         last = name.rpartition("::")[2]
-        replaced = f"{last} in the place of a library's" if last in REPLACING else ""
+        why = f"{last} in the place of a library's" if last in REPLACING else ""
+        if has_attribute(chunk, KEPT_FOR_ASSEMBLY):
+            why = KEPT
         self.statements.append(
-            Statement("", digest(["function", name]), (last,), (), function=name, starts=replaced)
+            Statement("", digest(["function", name]), (last,), (), function=name, starts=why)
         )
         self._begin()
 

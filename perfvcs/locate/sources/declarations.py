@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from perfvcs.locate.sources.chunks import (
+    CALLED_BY_LINKERS,
     DATA,
     FRAGMENTS,
+    KEPT_FOR_ASSEMBLY,
     KEYWORDS,
     MEASURES,
     NAME,
@@ -19,12 +21,12 @@ from perfvcs.locate.sources.chunks import (
     TYPES,
     Word,
     bare,
-    calls_linker,
     closing,
+    has_attribute,
     outermost,
 )
 from perfvcs.locate.sources.heads import head
-from perfvcs.locate.sources.parts import MACRO, OBJECT
+from perfvcs.locate.sources.parts import KEPT, MACRO, OBJECT
 
 _MACRO = re.compile(r"[A-Z][A-Z0-9]*_[A-Z0-9_]*")
 
@@ -59,8 +61,10 @@ def starts(chunk: Sequence[Word]) -> str:
     """Why a definition outside of functions and types may run before ``main``; empty where it does
     not.
     """
-    if calls_linker(chunk):
+    if has_attribute(chunk, CALLED_BY_LINKERS):
         return "an attribute by which it runs, or replaces what runs"
+    if has_attribute(chunk, KEPT_FOR_ASSEMBLY):
+        return KEPT
     texts = [word.text for word in chunk]
     if (
         texts[1:2] == ["("]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from bisect import bisect_left
 from typing import NamedTuple
 
 import msgspec
 
 MODULE = "<module>"
+FILE = "<file>"  # a binary file, or one that is too large to be read
 
 
 class Definition(NamedTuple):
@@ -56,3 +58,13 @@ class Outline(msgspec.Struct, frozen=True):
 def digest(text: str) -> str:
     """A short name for a text."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def hunk_name(first: int, last: int) -> str:
+    """The name of lines in a file whose functions are not known."""
+    return f"lines {first}-{last}" if last > first else f"line {first}"
+
+
+def is_hunk(name: str) -> bool:
+    """Whether a name is that of lines."""
+    return re.fullmatch(r"lines? [0-9]+(?:-[0-9]+)?", name) is not None

@@ -1,4 +1,7 @@
-"""What changed between two commits: files, hunks, and the functions that they are in."""
+"""What changed between two commits: files, hunks, and the functions that they are in.
+
+A hunk of a text whose functions are not known is a unit by itself.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,15 @@ from functools import cached_property
 from typing import NamedTuple
 
 from perfvcs.git.project import Project
-from perfvcs.locate.sources.definitions import MODULE, Outline
-from perfvcs.locate.sources.outline import is_outlined, outline
+from perfvcs.locate.sources.definitions import FILE, MODULE, Outline, hunk_name, is_hunk
+from perfvcs.locate.sources.imports import is_document, is_service
+from perfvcs.locate.sources.outline import outline
+from perfvcs.locate.sources.renames import MOST_ALIKE, Body, bodies, renamed
 from perfvcs.text.characters import source_lines
 
-MOST_FILES = 400  # sources that are read on both sides; those that the benchmark reaches come first
-LARGEST_DIFFED = 1 << 20  # bytes of a source; what is larger was generated
-MOST_ALIKE = 300  # functions of a side that are compared with those of the other one
-# the share of common words from which on a lost and a new function are one that was renamed
-COMMON_WORDS_SHARE = 0.6
+MOST_FILES = 400  # texts that are read on both sides; those that the benchmark reaches come first
+MOST_HUNKS = 400  # of a text without functions that are units by themselves
+LARGEST_DIFFED = 1 << 20  # bytes of a text; what is larger was generated
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
@@ -37,6 +40,16 @@ class Hunk(NamedTuple):
         """
         first, count = self.new
         return (first, first + count - 1) if count else (max(first, 1), max(first, 1))
+
+    @property
+    def name(self) -> str:
+        """What it is called where its lines are in no function."""
+        return hunk_name(*self.lines)
+
+    @property
+    def size(self) -> int:
+        """How many lines it takes away and brings."""
+        return self.old[1] + self.new[1]
 
 
 @dataclass(frozen=True)
@@ -57,6 +70,11 @@ class DifferingFile:
     def outlines(self) -> tuple[Outline | None, Outline | None]:
         """The functions of both sides."""
         return outline(self.old_path, self.old), outline(self.path, self.new)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the functions of a side are not known."""
+        return None in self.outlines
 
     @cached_property
     def sides(self) -> tuple[list[str], list[str]]:
@@ -95,7 +113,8 @@ class DifferingFile:
 
 @dataclass(frozen=True)
 class ChangedUnit:
-    """A changed function, or what stands outside of functions in a changed file: ``<module>``.
+    """A changed function, what stands outside of functions in a changed file (``<module>``), a hunk
+    of a text whose functions are not known, or a file that is not a text (``<file>``).
 
     ``means``: the change is more than comments and layout. ``is_new``: the old side has no such
     function.
@@ -113,6 +132,10 @@ class ChangedUnit:
         return f"{self.path}:{self.name}"
 
     def __str__(self) -> str:
+        if self.name == FILE:
+            return self.path
+        if is_hunk(self.name):
+            return f"{self.name} of {self.path}"
         where = f"{self.path}:{self.hunks[0].lines[0]}" if self.hunks else self.path
         return (
             f"the code outside of functions ({where})"
@@ -123,13 +146,16 @@ class ChangedUnit:
 
 @dataclass
 class SourceDifference:
-    """All that differs between two commits as far as it is source, and how many files are left
-    out.
+    """All that differs between two commits as far as it may be run or read, the ``others``, and how
+    many files are left out.
+
+    ``blobs``: the old contents of files that are not texts by git's names, empty for new files.
     """
 
     files: dict[str, DifferingFile] = field(default_factory=dict)
     units: dict[str, ChangedUnit] = field(default_factory=dict)
     renamed: dict[str, str] = field(default_factory=dict)
+    blobs: dict[str, str] = field(default_factory=dict)
     others: list[str] = field(default_factory=list)
     left_out: int = 0
 
@@ -161,10 +187,10 @@ def difference(
     """
     changes = SourceDifference()
     entries = [entry for entry in _entries(project, a, b) if not skip(entry.path)]
-    sources = sorted(
-        (entry for entry in entries if _is_source(entry)), key=lambda entry: not first(entry.path)
-    )
-    changes.others = [entry.path for entry in entries if not _is_source(entry)]
+    able = [entry for entry in entries if _may_be_read(entry) or first(entry.path)]
+    sources = sorted(filter(_is_file, able), key=lambda entry: not first(entry.path))
+    taken = {entry.path for entry in sources}
+    changes.others = [entry.path for entry in entries if entry.path not in taken]
     changes.left_out = len(sources[MOST_FILES:])
     content = texts(
         project, {name for entry in sources[:MOST_FILES] for name in (entry.old, entry.new)}
@@ -172,11 +198,14 @@ def difference(
     for entry in sources[:MOST_FILES]:
         old, new = content[entry.old], content[entry.new]
         if old is None or new is None:  # binary, or too large to be written by people
-            changes.others.append(entry.path)
+            changes.blobs[entry.path] = entry.old if entry.old.strip("0") else ""
         else:
             changes.files[entry.path] = _file(project, entry, old, new)
     for change in changes.files.values():
         changes.units.update({unit.key: unit for unit in _units(change)})
+    for path in changes.blobs:
+        whole = ChangedUnit(path, FILE, ())
+        changes.units[whole.key] = whole
     changes.renamed = _renamed(changes.files.values())
     return changes
 
@@ -196,8 +225,14 @@ def _entries(project: Project, a: str, b: str) -> Iterator[_Entry]:
         yield _Entry(status[0], path, renamed, old, new, mode if status[0] != "D" else "100644")
 
 
-def _is_source(entry: _Entry) -> bool:
-    return is_outlined(entry.path) and entry.mode.startswith("100")
+def _may_be_read(entry: _Entry) -> bool:
+    """Whether a file is neither for people nor for other services, as far as its name tells."""
+    return not (is_document(entry.path) or is_service(entry.path))
+
+
+def _is_file(entry: _Entry) -> bool:
+    """Whether an entry is neither a link nor a submodule."""
+    return entry.mode.startswith("100")
 
 
 def _file(project: Project, entry: _Entry, old: str, new: str) -> DifferingFile:
@@ -312,7 +347,10 @@ def _between(starts: tuple[int, int], ends: tuple[int, int]) -> Hunk:
 
 
 def _units(change: DifferingFile) -> Iterator[ChangedUnit]:
-    """The changed functions of a file, each with its hunks."""
+    """The changed functions of a file, each with its hunks; of a text, its hunks."""
+    if change.is_text:
+        yield from _of_text(change)
+        return
     hunks: dict[str, list[Hunk]] = {}
     for hunk in (part for whole in change.hunks for part in _parts(change, whole)):
         hunks.setdefault(change.function(hunk), []).append(hunk)
@@ -323,38 +361,27 @@ def _units(change: DifferingFile) -> Iterator[ChangedUnit]:
         yield ChangedUnit(change.path, name, tuple(parts), means, is_new=name not in digests[0])
 
 
-def _bodies(
-    text: str, path: str, outline: Outline | None, other: Outline | None
-) -> Iterator[tuple[str, set[str]]]:
-    """The functions of one side of a file that the ``other`` has not, each with its words."""
-    common = {definition.name for definition in other.definitions} if other else set()
-    for definition in outline.definitions if outline else ():
-        if definition.name not in common:
-            body = source_lines(text)[definition.first - 1 : definition.last]
-            yield f"{definition.name} ({path})", set(re.findall(r"\w+", "\n".join(body)))
+def _of_text(change: DifferingFile) -> Iterator[ChangedUnit]:
+    """The hunks of a text; of more than ``MOST_HUNKS``, all as one."""
+    if len(change.hunks) > MOST_HUNKS:
+        whole = Hunk((1, len(change.sides[0])), (1, len(change.sides[1])))
+        yield ChangedUnit(change.path, whole.name, change.hunks, is_new=change.is_new)
+        return
+    for hunk in change.hunks:
+        old, new = (
+            [line.rstrip() for line in side[max(first - 1, 0) : first - 1 + count] if line.strip()]
+            for side, (first, count) in zip(change.sides, hunk, strict=True)
+        )
+        yield ChangedUnit(change.path, hunk.name, (hunk,), old != new, is_new=change.is_new)
 
 
 def _renamed(files: Iterable[DifferingFile]) -> dict[str, str]:
-    """New names of functions that were lost, by what their bodies consist of; as ``name
-    (file)``.
-    """
-    lost: list[tuple[str, set[str]]] = []
-    made: list[tuple[str, set[str]]] = []
+    """New names of functions that were lost, as ``name (file)``."""
+    lost: list[Body] = []
+    made: list[Body] = []
     for change in files:
         before, after = change.outlines
         stayed = change.path == change.old_path
-        lost += _bodies(change.old, change.old_path, before, after if stayed else None)
-        made += _bodies(change.new, change.path, after, before if stayed else None)
-    pairs: dict[str, str] = {}
-    taken: set[str] = set()
-    for name, words in lost[:MOST_ALIKE]:
-        alike = [
-            (len(words & others) / len(words | others), other)
-            for other, others in made[:MOST_ALIKE]
-            if other not in taken and words | others
-        ]
-        share, best = max(alike, default=(0.0, ""))
-        if share >= COMMON_WORDS_SHARE:
-            pairs[name] = best
-            taken.add(best)
-    return pairs
+        lost += bodies(change.old, change.old_path, before, after if stayed else None)
+        made += bodies(change.new, change.path, after, before if stayed else None)
+    return renamed(lost, made)

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from perfvcs.locate.sources import language
+from perfvcs.locate.sources import is_program, language
 from perfvcs.locate.sources.parts import ANY_FILE
 from perfvcs.profile.rules import RULES_FILE
 
 ACCEPTED = "perf-accepted.toml"
+BY_FILE = "its language is known by file only"
 DOCUMENTS = ("md", "markdown", "rst", "adoc", "asciidoc", "pod", "texi", "tex", "bib")
 PICTURES = ("png", "svg", "gif", "jpg", "jpeg", "ico", "webp", "drawio")
 _PLAIN = re.compile(
@@ -217,18 +218,22 @@ def why(path: str) -> str:
     name = path.rpartition("/")[2]
     if name == RULES_FILE:
         return "it says what is measured"
-    if (
-        name == ACCEPTED
-        or name.endswith((".pyc", ".pyo"))
-        or _SERVICES.match(path)
-        or _OTHERS.fullmatch(path)
-    ):
+    if is_service(path):
         return ""
     if _BUILD.fullmatch(path):
         return "it says how the project is built or run"
     if _LOCKS.fullmatch(path):
         return "it says which packages are installed"
-    return "" if is_document(path) else "who reads it is not known"
+    if is_document(path):
+        return ""
+    return BY_FILE if is_program(path) else "who reads it is not known"
+
+
+def is_service(path: str) -> bool:
+    """Whether a file is for other services, packagers and editors, or is made by Python or perf."""
+    name = path.rpartition("/")[2]
+    made = name == ACCEPTED or name.endswith((".pyc", ".pyo"))
+    return made or bool(_SERVICES.match(path)) or bool(_OTHERS.fullmatch(path))
 
 
 def is_build(path: str) -> bool:

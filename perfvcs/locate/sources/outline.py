@@ -17,26 +17,19 @@ from perfvcs.locate.sources.definitions import MODULE, Definition, Outline, dige
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def is_outlined(path: str) -> bool:
-    """Whether the functions of a file are known with their lines: those of Python, C, C++, Rust,
-    Go, JavaScript, TypeScript and shell.
-    """
-    from perfvcs.locate.sources.braced import suffix
-
-    return language(path) in ("python", "c") or bool(suffix(path))
-
-
 def outline(path: str, source: str) -> Outline | None:
     """The functions of a file; None where its language is not known or it cannot be read."""
-    if not is_outlined(path) or len(source) > LARGEST_SOURCE:
+    if len(source) > LARGEST_SOURCE:
         return None
     if language(path) == "python":
         return _python(source)
     if language(path) == "c":
         return _native(source)
-    from perfvcs.locate.sources.braced import outlined
+    from perfvcs.locate.sources import braced, grammars
 
-    return outlined(path, source)
+    if braced.is_braced(path):
+        return braced.outlined(path, source)
+    return grammars.outlined(path, source)
 
 
 def unit(frame: str) -> tuple[str, str]:
@@ -57,13 +50,22 @@ def unit(frame: str) -> tuple[str, str]:
     return re.sub(r"\.<(?:lambda|listcomp|genexpr|dictcomp|setcomp)>$", "", outer), rest[:-1]
 
 
+RECEIVER = re.compile(r"\.\(\*(\w{1,200})\)\.")  # of Go
+
+
 def plain(name: str) -> str:
     """The name of a function of C++ without arguments and templates, as its definition may have it.
 
     >>> plain("void Sort<int, std::less<int>>::run(int, char const*) const"), plain("insert'2")
     ('Sort::run', 'insert')
+
+    A method of Go has its receiver in brackets.
+
+    >>> plain("example.org/router.(*Router).Match")
+    'example.org/router.Router.Match'
     """
     outside, depth = [], 0
+    name = RECEIVER.sub(r".\1.", name)
     name = re.sub(r"\[abi:\w+\]|…", "", name)  # a tag, and template arguments that were left out
     if name.startswith("decltype"):  # the type that it returns
         name = name[_closing_round(name) :]

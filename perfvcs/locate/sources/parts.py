@@ -15,6 +15,7 @@ COMPUTED = "(computed name)"
 GLOBAL = "(global name)"  # the same, in its own module
 LISTING = "(files)"  # of code that lists folders or imports what it finds there
 OBJECT = "an object that is made when a program starts"
+KEPT = "an attribute by which assembly can call it"
 MACRO = "a macro that may define what runs when a program starts"
 ANY_FILE = "*"  # among the uses: a macro, or a name that is composed, gives the file
 FOLDERS = "(folders)"  # of code that lists folders

@@ -23,7 +23,7 @@ from perfvcs.locate.sources.imports import Finder
 from perfvcs.locate.sources.parts import Parts
 from perfvcs.system.children import shared
 
-READER = 10  # another number: what was read before is read again
+READER = 11  # another number: what was read before is read again
 SCHEMA = (
     "CREATE TABLE sources (blob TEXT PRIMARY KEY, uses BLOB NOT NULL, names BLOB NOT NULL, parts"
     " BLOB) WITHOUT ROWID"
@@ -264,6 +264,13 @@ class Sources:
             for path in (names_of if among is None else among)
             if any(name in names_of.get(path, b"") for name in asked)
         ]
+
+    @cached_property
+    def has_assembly(self) -> bool:
+        """Whether any of it is assembly, in files of its own or in C."""
+        if any(name.lower().endswith((".s", ".asm")) for name in self.files):
+            return True
+        return bool(self.naming(("asm", "__asm", "__asm__")))
 
     def shadows(self, path: str) -> bool:
         """Whether a Python file may be taken for a module of Python's own library, or for one that

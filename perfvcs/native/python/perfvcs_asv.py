@@ -43,6 +43,7 @@ MOST_COMBINATIONS = 10  # of parameters of one benchmark
 SAMPLES, BUDGET = 5, 0.2
 SAMPLE_SECONDS = 0.005  # seconds of a sample, which has as many calls as that takes
 LEAST_SIZES = 3  # different numbers that make a parameter a size
+EVERY = "*"
 COUNTED = os.environ.get("PERFVCS_UNIT", "")  # the only benchmark to run, which is counted
 
 
@@ -335,9 +336,9 @@ def main(words: list[str]) -> int:
         except Exception as error:
             _failed(benchmark.uid, error)
             continue
-        each = [case for case in each if COUNTED in ("", case.uid)]
+        each = [case for case in each if COUNTED in ("", EVERY, case.uid)]
         measured += sum([measure(case, caches) for case in each])
-    if COUNTED and not measured:
+    if COUNTED not in ("", EVERY) and not measured:
         print(f"{COUNTED} is not among the benchmarks of {words[0]}, or failed", file=sys.stderr)
     elif not measured:
         print(f"{words[0]}: no benchmark could be measured", file=sys.stderr)

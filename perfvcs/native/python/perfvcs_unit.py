@@ -1,5 +1,5 @@
 """Counts one unit of a program: what runs units says when each begins and ends, and counters count
-while the one runs that PERFVCS_UNIT names.
+while the one runs that PERFVCS_UNIT names, or each of them by itself where that is ``*``.
 
 A counter has ``begin()`` and ``end(run)``, where ``run`` is the number of that run of the unit in
 this process, 0 if it does not count. Processes that the unit starts see that number in
@@ -19,19 +19,27 @@ if TYPE_CHECKING:
 
 VARIABLE = "PERFVCS_UNIT"
 INSIDE = "PERFVCS_INSIDE"
+EVERY = "*"
 # the preloaded library that counts has these two functions
 NATIVE_BEGIN, NATIVE_END = "perfvcs_unit_begin", "perfvcs_unit_end"
-MOST_RUNS = 20  # of one size; more of them say nothing new
+# of one size; more of them say nothing new
+MOST_RUNS, MOST_OF_EACH = 20, 5
 
 counters: list[Any] = []  # those of this interpreter; they add themselves when it starts
 
 
 class Unit:
-    """The unit that is counted in this process; none where ``name`` is empty."""
+    """The unit that is counted in this process; none where ``name`` is empty.
+
+    Where it is ``every`` one, ``running`` is the one that runs, with its size, and ``inner`` has
+    those that began inside another: their work is in that one's.
+    """
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name, self.every = name, name == EVERY
         self.runs = 0
+        self.running: tuple[str, object] = ("", None)
+        self.inner: set[str] = set()
         self._sizes: dict[object, int] = {}
         self._depth = 0
         self._lock = threading.Lock()
@@ -41,16 +49,20 @@ class Unit:
 
         A unit that begins inside itself goes on, and one that ran often enough is left alone.
         """
-        if not self.name or name != self.name:
+        if not self.name or (name != self.name and not self.every):
             return False
         with self._lock:
             self._depth += 1
             if self._depth > 1:
+                if name != self.running[0]:
+                    self.inner.add(name)
                 return True
-            if self._sizes.get(size, 0) >= MOST_RUNS:
+            runs = self._sizes.get((name, size), 0)
+            if runs >= (MOST_OF_EACH if self.every else MOST_RUNS):
                 self._depth = 0
                 return False
-            self._sizes[size] = self._sizes.get(size, 0) + 1
+            self._sizes[name, size] = runs + 1
+            self.running = name, size
             os.environ[INSIDE] = str(self.runs + 1)
         gc.collect()  # so that it collects what the unit leaves, and not what was left before
         for counter in counters:

@@ -72,8 +72,8 @@ perf.gestures = (() => {
       if (!at || event.ctrlKey || event.altKey || event.metaKey) return;
       if (step) history.walk(at.track.points, state.at || !Number.isFinite(step) ? at.turn + step : at.turn);
       else if (event.key === "ArrowUp" || event.key === "ArrowDown") beside(at, event.key === "ArrowUp" ? -1 : 1);
-      else if (event.key === "+" || event.key === "=") history.closer(0.6, at.x);
-      else if (event.key === "-") history.closer(1 / 0.6, at.x);
+      else if (event.key === "+" || event.key === "=") history.closer(0.6, history.bend(at.x));
+      else if (event.key === "-") history.closer(1 / 0.6, history.bend(at.x));
       else if (event.key === "0") history.whole();
       else if (event.key === "Escape") tip.hide();
       else if (event.key === "Enter" && state.at) pin();

@@ -4,11 +4,12 @@
 var perf = globalThis.perf || {};
 perf.History = (() => {
   const {AXIS, node, element, round, mark, ruler, ends, valueAxis, tip, toggle, fitted, position} = perf.plot;
-  const {layers, words} = perf;
-  const HEIGHT = 300, RIGHT = 16, TOP = 12, BOTTOM = 40; // without the rows of labels above
+  const {axes, layers, words, saving} = perf;
+  const HEIGHT = 300, RIGHT = 16, TOP = 12, BOTTOM = 40, RELEASES = 15; // without the rows of labels above, and with releases
+  const NAMED = 700, LETTER = 6.5; // pixels: from this width on, environments are named beside their lines, and a letter of these
   const FEWEST = 4, ROOMY = 80; // commits in sight: at least, and where one of many is asked for
   const MANY = 3; // environments drawn at first; of more than these, of those still measured the one with most values and those with an open degradation
-  const LAYERS = ["bounds", "means", "marks"], OPTIONS = ["logarithmic", "zero"];
+  const LAYERS = ["bounds", "means", "marks"], OPTIONS = ["logarithmic", "linear", "zero", "time"];
   const NEAR = 40; // pixels from the pointer to what it means
   let figures = 0; // drawn so far: clip paths want names of their own
 
@@ -19,17 +20,18 @@ perf.History = (() => {
       this.changed = changed;
       this.tracks = series.tracks;
       this.last = series.commits.length - 1;
-      this.state = {from: -0.5, to: this.last + 0.5, logarithmic: false, zero: false, hidden: this.#crowd(), at: null, width: 0};
+      this.bend = Number; // from a commit's place to one on the axis
+      this.state = {from: -0.5, to: this.last + 0.5, logarithmic: series.frame.values.decades, zero: false, time: false, hidden: this.#crowd(), at: null, width: 0};
       this.#restore(asked);
       this.main = node("svg", {class: "main", tabindex: 0, role: "application", "aria-label": words.history(series)});
       this.canvas = element("div", {class: "canvas"}, this.main);
       this.said = element("p", {class: "quiet reach"});
       this.live = element("p", {class: "unseen", "aria-live": "polite"});
-      this.sight = `sight${++figures}`;
-      this.overview = this.last < 2 * FEWEST ? null : new perf.Overview(this, AXIS, RIGHT, FEWEST);
+      this.clip = `sight${++figures}`;
+      this.overview = this.last < 2 * FEWEST ? null : new perf.Overview(this, AXIS, FEWEST);
       if (this.overview) this.canvas.append(this.overview.figure);
       this.bar = this.#switches();
-      place.append(this.bar, this.canvas, this.said, this.live);
+      place.append(this.bar, this.canvas, this.#meaning(), this.said, this.#tools(), this.live);
       this.tip = tip(this.canvas);
       perf.gestures.attach(this);
       fitted(this.canvas, width => this.#fit(width));
@@ -47,22 +49,33 @@ perf.History = (() => {
     #restore(asked) {
       const {state, tracks, last, series} = this, place = name => series.commits.findIndex(commit => commit.short === asked.get(name));
       const [from, to] = ["from", "to"].map(place), chosen = asked.getAll("environment"), off = asked.getAll("off");
-      if (from >= 0 && to >= from) Object.assign(state, {from: Math.max(-0.5, from - 0.5), to: Math.min(last + 0.5, to + 0.5)});
       if (chosen.length) for (const track of tracks) state.hidden[chosen.includes(track.name) ? "delete" : "add"](track);
       for (const name of LAYERS) if (off.includes(name)) state.hidden.add(name);
-      for (const name of OPTIONS) state[name] = asked.getAll("axis").includes(name);
+      const axis = asked.getAll("axis");
+      if (axis.includes("linear")) state.logarithmic = false;
+      for (const name of ["logarithmic", "zero", "time"]) if (axis.includes(name)) state[name] = true;
+      if (state.time && series.bend) this.bend = series.bend;
+      if (from >= 0 && to >= from) Object.assign(state, {from: Math.max(-0.5, this.bend(from) - 0.5), to: Math.min(last + 0.5, this.bend(to) + 0.5)});
+    }
+
+    // The first and the last commit in sight.
+    get sight() {
+      const {series: {commits}, state: {from, to}, bend, last} = this, inside = commits.map((_, place) => bend(place)), first = inside.findIndex(at => at >= from);
+      return [first < 0 ? last : first, inside.findLastIndex(at => at <= to)].map(place => Math.max(0, place));
     }
 
     // The state in words, as `#restore` reads it; empty where it is as at first.
     get words() {
       const {state, tracks, last, series} = this, usual = this.#crowd(), said = new URLSearchParams();
       if (state.to - state.from < last + 1 - 1e-9) {
-        said.set("from", series.commits[Math.max(0, Math.ceil(state.from))].short);
-        said.set("to", series.commits[Math.min(last, Math.floor(state.to))].short);
+        const [first, final] = this.sight;
+        said.set("from", series.commits[first].short);
+        said.set("to", series.commits[final].short);
       }
       if (tracks.some(track => usual.has(track) !== state.hidden.has(track))) for (const track of this.shown) said.append("environment", track.name);
       for (const name of LAYERS) if (state.hidden.has(name)) said.append("off", name);
-      for (const name of OPTIONS) if (state[name]) said.append("axis", name);
+      const {decades} = series.frame.values, axis = {...state, linear: decades && !state.logarithmic, logarithmic: state.logarithmic && !decades};
+      for (const name of OPTIONS) if (axis[name]) said.append("axis", name);
       return said;
     }
 
@@ -71,23 +84,69 @@ perf.History = (() => {
       const layer = (name, label) => toggle(label, !state.hidden.has(name), on => { state.hidden[on ? "delete" : "add"](name); this.render(); });
       const option = (name, label) => toggle(label, state[name], on => { state[name] = on; this.render(); });
       const points = this.tracks.flatMap(track => track.points);
-      for (const track of this.tracks.length > 1 ? this.tracks : []) {
-        const button = layer(track, track.name);
-        button.prepend(this.#key(track));
-        bar.append(button);
-      }
+      this.chips = this.tracks.length > 1 ? this.tracks.map(track => this.#chip(track)) : [];
+      bar.append(...this.chips);
       if (points.some(point => point.low != null)) bar.append(layer("bounds", "99 % intervals"));
       if (this.tracks.some(track => track.lines.length)) bar.append(layer("means", "levels"), layer("marks", "changes"));
-      if (this.series.frame.values.log) bar.append(option("logarithmic", "log axis"));
+      const zero = option("zero", "from zero");
+      zero.disabled = state.logarithmic;
+      if (this.series.frame.values.log) bar.append(toggle("log axis", state.logarithmic, on => {
+        state.logarithmic = on;
+        zero.disabled = on; // which has no logarithm
+        this.render();
+      }));
+      if (this.series.bend) bar.append(toggle("by time", state.time, on => this.#along(on)));
       this.all = element("button", {type: "button", class: "chip all", disabled: state.to - state.from > this.last + 1 - 1e-9 ? "" : null}, "show all");
       this.all.addEventListener("click", () => this.whole());
-      bar.append(option("zero", "from zero"), this.all);
+      bar.append(zero, this.all);
       return bar;
     }
 
-    #key(track) {
-      return node("svg", {class: `key track${track.turn}`, width: 26, height: 12, "aria-hidden": "true"},
-        node("line", {class: "line", x1: 0, x2: 26, y1: 6, y2: 6}), node("path", {class: "dot", d: mark(track.shape, 13, 6, 3.5)}));
+    // A click shows one environment alone, and all again; with Shift or Ctrl it adds or takes away.
+    #chip(track) {
+      const chip = toggle(track.name, !this.state.hidden.has(track), () => {}), {hidden} = this.state;
+      chip.title = "shows it alone; with Shift or Ctrl: adds it, or takes it away";
+      chip.prepend(node("svg", {class: `track${track.turn}`, width: 12, height: 12, "aria-hidden": "true"}, node("path", {class: "dot", d: mark("circle", 6, 6, 4.5)})));
+      chip.addEventListener("click", event => {
+        const alone = this.shown.length === 1 && this.shown[0] === track;
+        if (event.shiftKey || event.ctrlKey || event.metaKey) { if (!hidden.delete(track)) hidden.add(track); }
+        else for (const one of this.tracks) hidden[alone || one === track ? "delete" : "add"](one);
+        this.#pressed();
+        this.render();
+      });
+      return chip;
+    }
+
+    #pressed() {
+      this.chips.forEach((chip, turn) => chip.setAttribute("aria-pressed", String(!this.state.hidden.has(this.tracks[turn]))));
+    }
+
+    // The other kind of axis, with the same commits in sight.
+    #along(time) {
+      const {state, last} = this, [first, final] = this.sight, whole = state.to - state.from > last + 1 - 1e-9;
+      state.time = time;
+      this.bend = time ? this.series.bend : Number;
+      this.zoom(...whole ? [-0.5, last + 0.5] : [this.bend(first) - 0.5, this.bend(final) + 0.5]);
+    }
+
+    #meaning() {
+      return element("ul", {class: "key"}, ...layers.key(this.tracks, this.series.tags).map(([swatch, text]) => element("li", {}, swatch, text)));
+    }
+
+    // What can be taken out of the figure.
+    #tools() {
+      const {button, svg, png, csv} = saving, name = `${this.series.benchmark} ${this.series.metric}`.replaceAll(/[^\w.-]+/g, "-").slice(0, 80);
+      const head = ["environment", "commit", "day", "author", "title", `value [${this.series.unit}]`, "low", "high", "executions", "effect", "verdict"];
+      const rows = () => this.shown.flatMap(track => track.points.filter(point => this.#visible(point)).map(({commit, level, low, high, executions, effect, word}) =>
+        [track.name, commit.short, commit.day, commit.author, commit.title, level, low, high, executions, effect, word]));
+      this.alone = element("a", {class: "chip", title: "the address of this figure alone, to be embedded elsewhere"}, "figure alone");
+      return element("p", {class: "tools", role: "group", "aria-label": "save the figure"}, element("span", {class: "quiet"}, "save"),
+        button("SVG", () => svg(this.main, name)), button("PNG", () => png(this.main, name)), button("CSV", () => csv([head, ...rows()], name)), this.alone);
+    }
+
+    #visible(point) {
+      const at = this.bend(point.x);
+      return at >= this.state.from && at <= this.state.to;
     }
 
     #fit(width) {
@@ -118,42 +177,49 @@ perf.History = (() => {
 
     render() {
       const {state, series, shown} = this, shows = name => !state.hidden.has(name);
-      const inSight = point => point.x >= state.from && point.x <= state.to;
-      const lines = shown.map(track => ({track, points: track.points.filter(inSight)})), seen = lines.flatMap(line => line.points);
+      const lines = shown.map(track => ({track, points: track.points.filter(point => this.#visible(point))})), seen = lines.flatMap(line => line.points);
       const {values} = series.frame, range = ends(seen, values.rule, {...state, bounds: shows("bounds")});
-      const frame = {left: AXIS, right: state.width - RIGHT, seen}, x = ruler(state.from, state.to, frame.left, frame.right);
-      const labels = shows("marks") ? layers.labels(shown, {...frame, x}) : {height: 0, found: []}, height = HEIGHT + labels.height;
-      Object.assign(frame, {x, top: TOP + labels.height, bottom: height - BOTTOM});
+      const letters = shown.length > 1 && state.width >= NAMED ? Math.max(...shown.map(track => [...track.brief].length)) + 2 : 0;
+      const frame = {left: AXIS, right: state.width - RIGHT - LETTER * letters, seen}, scale = ruler(state.from, state.to, frame.left, frame.right);
+      const x = place => scale(this.bend(place));
+      x.back = scale.back;
+      frame.scale = scale;
+      const below = BOTTOM + (series.tags.length ? RELEASES : 0);
+      const labels = shows("marks") ? layers.labels(shown, {...frame, x}, values.label) : {height: 0, found: []}, height = HEIGHT - BOTTOM + below + labels.height;
+      Object.assign(frame, {x, top: TOP + labels.height, bottom: height - below});
       frame.y = ruler(...range, frame.bottom, frame.top, state.logarithmic);
       this.frame = frame;
-      const axes = node("g", {}, ...layers.commits(series, frame, state));
-      valueAxis(axes, frame, frame.y, range, values, state);
-      const inner = node("g", {"clip-path": `url(#${this.sight})`}, ...lines.map(({track, points}) => node("g", {class: `track${track.turn}`},
-        shows("bounds") ? layers.bounds(points, frame) : null, ...layers.values(track, points, frame), shows("means") ? layers.means(track, frame) : null)));
+      const axis = node("g", {}, ...axes.draw(series, frame, state, this.sight, state.time ? this.bend : null));
+      valueAxis(axis, frame, frame.y, range, values, state);
+      const inner = node("g", {"clip-path": `url(#${this.clip})`}, ...lines.map(({track, points}) => node("g", {class: `track${track.turn}`},
+        shows("bounds") ? layers.bounds(points, frame) : null, ...layers.values(points, frame), shows("means") ? layers.means(track, frame) : null)));
       const above = node("g", {}, ...(shows("marks") ? layers.marks(shown, frame, labels) : [])); // its labels stand above what is clipped
       this.main.setAttribute("viewBox", `0 0 ${state.width} ${height}`);
       this.main.setAttribute("height", height);
-      this.main.replaceChildren(this.#clip(frame), axes, inner, above);
+      const names = node("g", {}, ...(letters ? layers.names(lines, frame) : []));
+      this.main.replaceChildren(this.#clip(frame), axis, inner, names, above);
       this.said.textContent = `${words.sight(series.frame, seen, range)} ${this.#count()}`;
       this.overview?.render();
       this.ring();
-      this.changed(this.words);
+      const said = this.words;
+      this.alone.href = `#${new URLSearchParams([["only", "figure"], ...said])}`;
+      this.changed(said);
     }
 
     #clip({left, right, top, bottom}) {
-      return node("clipPath", {id: this.sight}, node("rect", {x: left - 6, y: top - 6, width: right - left + 12, height: bottom - top + 12}));
+      return node("clipPath", {id: this.clip}, node("rect", {x: left - 6, y: top - 6, width: right - left + 12, height: bottom - top + 12}));
     }
 
     #count() {
-      const {from, to} = this.state, all = this.last + 1, commits = Math.floor(to) - Math.ceil(from) + 1;
+      const [first, final] = this.sight, all = this.last + 1, commits = final - first + 1;
       const which = this.shown.length < this.tracks.length ? `, ${this.shown.length} of ${this.tracks.length} environments` : "";
       return `${commits < all ? `${commits} of ${all}` : all} commit${all === 1 ? "" : "s"} in sight${which}.`;
     }
 
     ring() {
       this.main.querySelector(".ring")?.remove();
-      const {at, from, to} = this.state;
-      if (at && at.x >= from && at.x <= to) {
+      const {at} = this.state;
+      if (at && this.#visible(at)) {
         this.main.append(node("circle", {class: "ring", cx: round(this.frame.x(at.x)), cy: round(this.frame.y(at.level)), r: 8}));
       }
     }
@@ -163,7 +229,7 @@ perf.History = (() => {
       const rows = words.details(this.series, point), text = rows.map(row => row.textContent).join(", ");
       this.state.at = point;
       this.ring();
-      if (pin) rows.push(element("a", {href: point.commit.url}, "what changed in this commit"));
+      if (pin) rows.push(element("a", {href: point.commit.url}, "what changed in this commit"), " ", saving.button("copy", made => saving.copy(text, made), "copies these lines"));
       this.tip.show(this.frame.x(point.x), this.frame.y(point.level), rows, pin);
       if (aloud) this.live.textContent = text;
     }
@@ -181,8 +247,8 @@ perf.History = (() => {
 
     // Goes to a value of a line by its number, and brings it into sight.
     walk(points, turn) {
-      const point = points[Math.max(0, Math.min(points.length - 1, turn))], {from, to} = this.state, half = (to - from) / 2;
-      if (point.x < from || point.x > to) this.zoom(point.x - half, point.x + half);
+      const point = points[Math.max(0, Math.min(points.length - 1, turn))], {from, to} = this.state, half = (to - from) / 2, at = this.bend(point.x);
+      if (!this.#visible(point)) this.zoom(at - half, at + half);
       this.tell(point, {aloud: true});
     }
 
@@ -192,8 +258,9 @@ perf.History = (() => {
       const found = this.tracks.flatMap(track => track.points).filter(point => point.commit.short === short);
       const point = found.find(one => one.track.fingerprint === fingerprint) || found[0];
       if (!point) return;
-      if (this.state.hidden.has(point.track)) this.bar.children[this.tracks.indexOf(point.track)].click();
-      if (this.last > ROOMY && (point.x < this.state.from || point.x > this.state.to || !this.words.has("from"))) this.zoom(point.x - ROOMY / 2, point.x + ROOMY / 2);
+      if (this.state.hidden.delete(point.track)) { this.#pressed(); this.render(); }
+      const at = this.bend(point.x);
+      if (this.last > ROOMY && (!this.#visible(point) || !this.words.has("from"))) this.zoom(at - ROOMY / 2, at + ROOMY / 2);
       this.tell(point, {pin: true});
     }
   };

@@ -4,7 +4,7 @@ var perf = globalThis.perf || {};
 perf.intervals = (() => {
   const {AXIS, node, element, round, mark, ruler, ends, valueAxis} = perf.plot, {differs, details, intervals, sight} = perf.words;
   const {percent} = perf.number;
-  const NEWEST = 60, HEIGHT = 340, TOP = 40, BOTTOM = 84, LEAST = 15; // versions, and pixels: of the figure, and at least for a version
+  const NEWEST = 60, HEIGHT = 340, TOP = 40, BOTTOM = 84, LEAST = 15, ROW = 14, LETTER = 7; // versions, and pixels: of the figure, at least for a version, and of an effect
 
   function draw(place, series, track) {
     const points = track.points.slice(-NEWEST), left = track.points.length - points.length;
@@ -19,12 +19,13 @@ perf.intervals = (() => {
     const y = ruler(...range, frame.bottom, frame.top);
     frame.y = value => Math.max(frame.top, Math.min(frame.bottom, y(value))); // what reaches beyond is cut off, and said
     const axis = node("svg", {width: AXIS, height: HEIGHT, "aria-hidden": "true"}); // stays where it is while the figure scrolls
-    const figure = node("svg", {class: "detail", width, height: HEIGHT, role: "img", "aria-label": intervals(points)});
+    const figure = node("svg", {class: "detail", width, height: HEIGHT, role: "group", "aria-label": intervals(points)});
     valueAxis(figure, frame, frame.y, range, values, {labels: axis, label: values.unit || "count"});
+    const effects = [];
     figure.append(
       node("line", {class: "base", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom}),
       ...points.map((point, turn) => version(series, point, turn, frame)),
-      ...points.flatMap((point, turn) => turn && differs(point.word) ? change(points[turn - 1], point, turn, frame) : []),
+      ...points.flatMap((point, turn) => turn && differs(point.word) ? change(points[turn - 1], point, turn, frame, effects) : []),
     );
     const scroll = element("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "detailed chart, scrolls sideways"}, figure);
     const words = sight({...series.frame, ranges: []}, points, range) + (left ? ` The ${points.length} newest of ${track.points.length} commits.` : "");
@@ -42,12 +43,17 @@ perf.intervals = (() => {
       node("a", {href: point.commit.url, tabindex: -1}, label)); // the history above has the same links for the keyboard
   }
 
-  function change(before, point, turn, {x, y}) {
+  // Its effect stands above those of `others` that are near; one without room is told by the version's title.
+  function change(before, point, turn, {x, y}, others) {
     const high = Math.min(y(point.high ?? point.level), y(before.high ?? before.level)), middle = round(x(turn - 0.5));
+    const words = point.effect == null ? "" : percent(point.effect), width = LETTER * words.length, near = one => Math.abs(one.middle - middle) < (one.width + width) / 2;
+    let above = round(high - 16);
+    while (above >= ROW && others.some(one => near(one) && Math.abs(one.above - above) < ROW)) above -= 1;
+    others.push({middle, above, width});
     return [
       node("line", {class: `bold ${point.word}`, x1: round(x(turn - 1)), y1: round(y(before.level)), x2: round(x(turn)), y2: round(y(point.level))}),
       node("path", {class: `mark ${point.word}`, d: mark(point.word, middle, high - 8, 4)}),
-      node("text", {class: "effect", x: middle, y: round(high - 16), "text-anchor": "middle"}, point.effect == null ? "" : percent(point.effect)),
+      ...above < ROW ? [] : [node("text", {class: "effect", x: middle, y: above, "text-anchor": "middle"}, words)],
     ];
   }
 

@@ -4,23 +4,9 @@ var perf = globalThis.perf || {};
 perf.layers = (() => {
   const {node, round, mark} = perf.plot, {changed} = perf.words;
   const WHISKERS = 9; // pixels between commits from which on each has a whisker of its own; nearer ones share a band
-  const LABEL = 92, LETTER = 7, AIR = 8; // pixels of a commit's label, of a letter of an effect, and between effects
+  const LETTER = 7, AIR = 8; // pixels of a letter of an effect, and between effects
+  const NEAR = 1e-6; // commits
   const MARK = 16, ROW = 15, ROWS = 8; // pixels of the row of marks and of one of effects, and how many of these there are at most
-
-  function commits({commits: all, frame: {names}}, frame, {from, to}) {
-    const {x, bottom} = frame, longest = Math.max(...names.map(name => name.length)), first = Math.max(0, Math.ceil(from)), last = Math.min(all.length - 1, Math.floor(to));
-    const every = Math.max(1, Math.ceil((last - first + 1) / Math.max(1, Math.floor((frame.right - frame.left) / Math.max(LABEL, LETTER * longest + AIR)))));
-    const made = [node("line", {class: "base", x1: frame.left, x2: frame.right, y1: bottom, y2: bottom})];
-    for (let turn = first; turn <= last; turn += every) {
-      const at = round(x(turn));
-      made.push(
-        node("line", {class: "base", x1: at, x2: at, y1: bottom, y2: bottom + 4}),
-        node("text", {class: "tick code", x: at, y: bottom + 17, "text-anchor": "middle"}, names[turn]),
-        node("text", {class: "tick", x: at, y: bottom + 31, "text-anchor": "middle"}, all[turn].day),
-      );
-    }
-    return made;
-  }
 
   function bounds(points, {x, y}) {
     const known = points.filter(point => point.low != null);
@@ -35,26 +21,28 @@ perf.layers = (() => {
     }).join("")});
   }
 
+  // No line leads over a gap.
   const line = (points, {x, y}) => node("path", {class: "line",
-    d: points.map((point, turn) => `${turn ? "L" : "M"}${round(x(point.x))},${round(y(point.level))}`).join("")});
+    d: points.map((point, turn) => `${turn && !point.fresh ? "L" : "M"}${round(x(point.x))},${round(y(point.level))}`).join("")});
 
   // A single execution has no interval: its mark is hollow.
-  function values(track, points, frame) {
-    const {x, y} = frame, r = x(1) - x(0) < 5 ? 1.6 : 2.8;
-    const shapes = (few, kind) => node("path", {class: kind, d: few.map(point => mark(track.shape, x(point.x), y(point.level), r)).join("")});
+  function values(points, frame) {
+    const {x, y} = frame, r = (frame.right - frame.left) / points.length < 5 ? 1.6 : 2.8;
+    const shapes = (few, kind) => node("path", {class: kind, d: few.map(point => mark("circle", x(point.x), y(point.level), r)).join("")});
     return [line(points, frame), shapes(points.filter(point => point.low != null), "dot"), shapes(points.filter(point => point.low == null), "dot alone")];
   }
 
-  // Horizontal lines at the levels, and what leads from one to the next: upright for a step, slanted for a drift.
+  // Horizontal lines at the levels, and what leads from one to the next: upright at a step.
   function means({lines, marks}, {x, y}) {
-    const level = one => `M${round(x(one.left))},${round(y(one.level))}H${round(x(one.right))}`;
+    const level = one => `M${round(x(one.left))},${round(y(one.level))}H${round(x(one.right - NEAR))}`; // an edge belongs to the commit after it
     const rise = one => `M${round(x(one.left))},${round(y(one.before))}L${round(x(one.right))},${round(y(one.after))}`;
     return node("path", {class: "level", d: [...lines.map(level), ...marks.map(rise)].join("")});
   }
 
-  // The effects of all steps in sight, each in the lowest row above the figure where it has room; `height` is what the rows take.
-  function labels(tracks, {x, left, right}) {
-    const places = new Map(), ends = [], found = [];
+  // The effects of all steps in sight, each in the lowest row above the figure where it has room beside the others and the label of the axis;
+  // `height` is what the rows take.
+  function labels(tracks, {x, left, right}, label) {
+    const places = new Map(), ends = [LETTER * label.length + AIR / 2], found = [];
     for (const step of tracks.flatMap(track => track.marks)) places.set(step.x, [...places.get(step.x) || [], step]);
     for (const [place, steps] of [...places].sort(([a], [b]) => a - b)) {
       const at = x(place);
@@ -85,7 +73,33 @@ perf.layers = (() => {
     return [...shaded, ...lines, ...texts, ...tracks.flatMap(track => cut(track, frame))];
   }
 
-  const shape = (step, x, y, r) => mark(step.look === "drift" ? step.word : step.look, x, y, r);
+  // The name of each environment beside its newest value in sight, none above another.
+  function names(lines, {x, y, right, bottom}) {
+    const ends = lines.filter(({points}) => points.length).map(({track, points}) => ({track, at: y(points.at(-1).level)})).sort((a, b) => a.at - b.at);
+    let free = -Infinity;
+    for (const end of ends) { end.at = Math.max(end.at, free); free = end.at + ROW; }
+    for (let turn = ends.length - 1, most = bottom; turn >= 0; turn--, most -= ROW) ends[turn].at = Math.min(ends[turn].at, most);
+    return ends.map(({track, at}) => node("text", {class: `name track${track.turn}`, x: right + 8, y: round(at) + 4}, track.brief));
+  }
+
+  // What the marks of a figure mean, of those that it has.
+  function key(tracks, tags) {
+    const points = tracks.flatMap(track => track.points), marks = tracks.flatMap(track => track.marks), middle = 7;
+    const swatch = (...drawn) => node("svg", {width: 22, height: 14, "aria-hidden": "true"}, ...drawn);
+    const circle = kind => node("path", {class: kind, d: mark("circle", 11, middle, 3)});
+    return [
+      points.some(point => point.low != null) && [swatch(node("path", {class: "whisker", d: "M11,1V13M8,1h6M8,13h6"}), circle("dot")), "a commit with its 99 % interval"],
+      points.some(point => point.low == null) && [swatch(circle("dot alone")), "one execution: no interval"],
+      tracks.some(track => track.lines.length) && [swatch(node("path", {class: "level", d: `M1,${middle}H21`})), "level"],
+      ...Object.keys(perf.verdicts).filter(look => marks.some(step => step.look === look)).map(look =>
+        [swatch(node("path", {class: `mark ${look}`, d: mark(look, 11, middle, 5)})), look === "accepted" ? "accepted change" : `lasting ${look}`]),
+      marks.some(step => step.last - step.first > 1) && [swatch(node("rect", {class: "doubt", width: 22, height: 14})), "the change may be any of these commits"],
+      tags.length && [swatch(node("line", {class: "release", x1: 11, x2: 11, y1: 0, y2: 14})), "release"],
+      tracks.some(track => track.began) && [swatch(node("g", {class: "cut"}, node("line", {x1: 11, x2: 11, y1: 0, y2: 14}))), "begins anew"],
+    ].filter(Boolean);
+  }
+
+  const shape = (step, x, y, r) => mark(step.look, x, y, r);
 
   function upright(at, frame, kind, words) {
     const x = round(at);
@@ -106,5 +120,5 @@ perf.layers = (() => {
     return [made];
   }
 
-  return {commits, bounds, line, values, means, labels, marks, shape};
+  return {bounds, line, values, means, labels, marks, names, key, shape};
 })();

@@ -8,7 +8,7 @@ perf.list = (() => {
   function make(list) {
     const facets = list.dataset.list.split(" ").filter(Boolean), search = document.getElementById("search");
     const items = [...list.querySelectorAll("[data-item]")].map(item => ({
-      item, text: (item.querySelector("[data-text]") || item).textContent.toLowerCase(),
+      item, text: `${list.dataset.prefix || ""}${(item.querySelector("[data-text]") || item).textContent}`.toLowerCase(),
       words: Object.fromEntries(facets.map(facet => [facet, new Set((item.getAttribute(`data-${facet}`) || "").split("|").filter(Boolean))])),
     }));
     if (!items.length) return;
@@ -38,6 +38,13 @@ perf.list = (() => {
       clear.hidden = count === items.length;
       list.dispatchEvent(new Event("filtered"));
     }
+    // Opens the only item that is left, or goes to the list.
+    function go() {
+      const left = items.filter(one => !one.item.hidden), link = left.length === 1 && left[0].item.querySelector("a[href]");
+      if (link) location.href = link.href;
+      search.blur();
+      list.scrollIntoView();
+    }
     function chosen() {
       return [["q", search?.value], ...Object.entries(choices).map(([facet, made]) => [facet, made.value])].filter(([, value]) => value);
     }
@@ -58,7 +65,10 @@ perf.list = (() => {
     }
 
     search?.addEventListener("input", write);
-    search?.addEventListener("keydown", event => { if (event.key === "Escape") { search.value = ""; write(); search.blur(); } });
+    search?.addEventListener("keydown", event => {
+      if (event.key === "Escape") { search.value = ""; write(); search.blur(); }
+      if (event.key === "Enter") go();
+    });
     bar.addEventListener("change", write);
     bar.addEventListener("submit", event => event.preventDefault());
     clear.addEventListener("click", () => {
@@ -75,7 +85,8 @@ perf.list = (() => {
   function choice(facet, items) {
     const counts = new Map();
     for (const one of items) for (const word of one.words[facet]) counts.set(word, (counts.get(word) || 0) + 1);
-    if (counts.size < 2) return null;
+    if (counts.size < 2 && !items.some(one => !one.words[facet].size)) return null;
+    if (!counts.size) return null;
     const words = [...counts].sort(([a], [b]) => a < b ? -1 : 1);
     return element("select", {name: facet}, element("option", {value: ""}, "any"),
       ...words.map(([word, count]) => element("option", {value: word}, `${word} (${count.toLocaleString("en-US")})`)));

@@ -79,7 +79,18 @@ perf.number = (() => {
     return size >= 1 ? `${sign}${fixed(value, 1)} %` : `${sign}${Number(fixed(value, 1 - Math.floor(Math.log10(size))))} %`;
   }
 
-  const interval = (low, high) => low == null || high == null ? "" : `[${percent(low)}, ${percent(high)}]`;
+  // Both ends have as many decimals, or one or two more where one would look like 0.
+  const interval = (low, high) => {
+    if (low == null || high == null) return "";
+    const values = [100 * low, 100 * high], largest = Math.max(...values.map(Math.abs));
+    if (!(largest >= 0.005 && largest < 1e7)) return `[${percent(low)}, ${percent(high)}]`;
+    let digits = (percent(largest / 100).slice(0, -2).split(".")[1] || "").length;
+    const gone = value => Number(fixed(value, digits)) === 0;
+    while (digits < 2 && values.some(value => Math.abs(value) >= 0.005 && gone(value))) digits++;
+    const texts = values.map(value => gone(value) ? "0"
+      : (value > 0 ? "+" : "-") + (digits ? fixed(Math.abs(value), digits).replace(/\B(?=(\d{3})+\.)/g, ",") : whole(Math.abs(value))));
+    return `[${texts[0]} %, ${texts[1]} %]`;
+  };
 
   // Some `count` round values within low..high; on a logarithmic axis powers of ten with 2 and 5, where these are enough.
   function ticks(low, high, count, logarithmic = false) {

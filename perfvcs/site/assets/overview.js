@@ -6,8 +6,8 @@ perf.Overview = (() => {
   const HEIGHT = 64, EDGE = 9; // pixels; those about an edge take hold of it
 
   return class Overview {
-    constructor(history, left, right, fewest) {
-      Object.assign(this, {history, left, right, fewest, grip: null});
+    constructor(history, left, fewest) {
+      Object.assign(this, {history, left, fewest, grip: null});
       this.figure = node("svg", {class: "overview", "aria-hidden": "true"});
       this.figure.addEventListener("pointerdown", event => this.#take(event));
       this.figure.addEventListener("pointermove", event => { if (this.grip) this.#move(event); });
@@ -15,10 +15,10 @@ perf.Overview = (() => {
     }
 
     render() {
-      const {history: {state, shown, last, series}, left} = this, right = state.width - this.right, {layers} = perf;
-      const x = ruler(-0.5, last + 0.5, left, right), y = ruler(...ends(shown.flatMap(track => track.points), series.frame.values.rule, {bounds: false}), HEIGHT - 8, 14), height = HEIGHT - 4;
-      const from = round(x(state.from)), to = round(x(state.to));
-      this.x = x;
+      const {history: {state, shown, last, series, bend}, left} = this, {right} = this.history.frame, {layers} = perf;
+      const scale = ruler(-0.5, last + 0.5, left, right), x = place => scale(bend(place)), y = ruler(...ends(shown.flatMap(track => track.points), series.frame.values.rule, {bounds: false}), HEIGHT - 8, 14), height = HEIGHT - 4;
+      const from = round(scale(state.from)), to = round(scale(state.to));
+      this.x = scale;
       this.figure.setAttribute("viewBox", `0 0 ${state.width} ${HEIGHT}`);
       this.figure.setAttribute("height", HEIGHT);
       this.figure.replaceChildren(

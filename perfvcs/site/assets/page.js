@@ -8,7 +8,7 @@ document.addEventListener("DOMContentLoaded", () => {
   // The history as the address asks for it: from commit to commit, in some environments, at a commit. What is chosen stands there at once.
   function drawHistory(series) {
     const asked = new URLSearchParams(location.hash.slice(1));
-    const pinned = ["at", "in"].filter(name => asked.has(name)).map(name => [name, asked.get(name)]);
+    const pinned = ["at", "in", "only"].filter(name => asked.has(name)).map(name => [name, asked.get(name)]);
     let waiting = 0;
     const keep = words => {
       clearTimeout(waiting);
@@ -18,6 +18,7 @@ document.addEventListener("DOMContentLoaded", () => {
       }, SETTLED);
     };
     history.replaceChildren();
+    document.body.classList.toggle("only", asked.has("only")); // a figure that another page shows
     const figure = new perf.History(history, series, asked, keep);
     if (asked.has("at")) figure.show(asked.get("at"), asked.get("in"));
   }
@@ -39,21 +40,29 @@ document.addEventListener("DOMContentLoaded", () => {
     const series = perf.series.read(JSON.parse(document.getElementById("data").textContent), root);
     drawHistory(series);
     addEventListener("hashchange", () => drawHistory(series));
-    drawDetail(series);
+    if (detail) drawDetail(series);
   }
   perf.suggest.attach(search, root, list);
+  const others = document.getElementById("all"), commits = document.getElementById("commits");
+  if (others) (others.dataset.any ? perf.compare.any : perf.compare.attach)(others, root);
+  if (commits) perf.compare.list(commits, root);
+  for (const one of document.querySelectorAll("[data-copy]")) one.append(" ", perf.saving.button("copy", made => perf.saving.copy(one.dataset.copy, made), one.dataset.copy));
   perf.effects.draw(document);
+  document.querySelectorAll(".triage").forEach(perf.effects.draw); // what is certain on its own scale
   // A folded group opens where the address leads to it.
   const reveal = () => {
-    const asked = /^#[-\w]+$/.test(location.hash) && document.querySelector(`details${location.hash}`);
-    if (!asked) return;
+    const asked = document.getElementById(location.hash.slice(1));
+    if (!asked || asked.localName !== "details") return;
     for (let one = asked; one; one = one.parentElement.closest("details")) one.open = true;
     asked.scrollIntoView();
   };
   addEventListener("hashchange", reveal);
   reveal();
-  if (list) perf.list.make(list);
-  document.querySelectorAll("table.summary").forEach(table => perf.summary.make(table));
+  document.querySelectorAll("table.series").forEach(perf.table.make);
+  (list ? perf.table.complete(list) : Promise.resolve()).then(() => {
+    perf.table.draw(document.querySelectorAll("[data-strip]"));
+    if (list) perf.list.make(list);
+  });
 
   addEventListener("keydown", event => {
     if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || /^(INPUT|SELECT)$/.test(document.activeElement.tagName)) return;

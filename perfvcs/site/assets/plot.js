@@ -27,6 +27,16 @@ perf.plot = (() => {
     made.append(...children.filter(child => child != null));
     return made;
   }
+  const waiting = {};
+  // A script of the site's own, once; one that does not come is asked for again.
+  function script(address) {
+    return waiting[address] ??= new Promise((done, fail) => {
+      const made = element("script", {src: address});
+      made.addEventListener("load", done);
+      made.addEventListener("error", () => { delete waiting[address]; fail(new Error(address)); });
+      document.head.append(made);
+    });
+  }
   const round = value => Math.round(value * 10) / 10;
   const mark = (word, x, y, r) => (MARKS[verdicts[word]?.shape || word] || MARKS.circle)(round(x), round(y), r);
 
@@ -113,5 +123,5 @@ perf.plot = (() => {
     }).observe(place);
   }
 
-  return {AXIS, node, element, round, mark, ruler, ends, valueAxis, tip, toggle, fitted, position};
+  return {AXIS, node, element, script, round, mark, ruler, ends, valueAxis, tip, toggle, fitted, position};
 })();

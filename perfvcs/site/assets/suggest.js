@@ -3,17 +3,7 @@
 var perf = globalThis.perf || {};
 perf.suggest = (() => {
   const {element} = perf.plot;
-  const MOST = 8; // suggestions
-
-  // The names of all series are a script of their own, which the first search loads.
-  function names(root) {
-    return perf.series.names ? Promise.resolve(perf.series.names) : new Promise((done, fail) => {
-      const script = element("script", {src: `${root}assets/names.js`});
-      script.addEventListener("load", () => done(perf.series.names));
-      script.addEventListener("error", fail);
-      document.head.append(script);
-    });
-  }
+  const MOST = 8, COMMITS = 4; // suggestions: of series, and of commits
 
   // Those first whose last part begins with the words, then those that have them earliest.
   function matching(known, text) {
@@ -41,6 +31,16 @@ perf.suggest = (() => {
       if (turn < 0) search.removeAttribute("aria-activedescendant");
       else search.setAttribute("aria-activedescendant", `suggestion${turn}`);
     }
+    // The newest commits that have the words in their id, title, author or day.
+    function people(before) {
+      if (!perf.commits || !search.value.trim()) return [];
+      return perf.compare.commits(search.value, COMMITS).map(({short, title, author, day, url}, turn) => {
+        const option = element("li", {role: "option", id: `suggestion${Math.min(before, MOST) + turn}`, "aria-selected": "false", title}, element("span", {class: "code"}, short), " ",
+          element("bdi", {}, title), " ", element("span", {class: "quiet"}, element("bdi", {}, author), ` ${day}`));
+        option.addEventListener("pointerdown", event => { event.preventDefault(); location.href = root + url; });
+        return option;
+      });
+    }
     function show() {
       const found = matching(known || [], search.value), more = found.length - MOST;
       box.replaceChildren(...found.slice(0, MOST).map(({name, metric, url}, turn) => {
@@ -48,12 +48,14 @@ perf.suggest = (() => {
         option.addEventListener("pointerdown", event => { event.preventDefault(); location.href = root + url; });
         return option;
       }));
+      box.append(...people(found.length));
       if (more > 0) box.append(element("li", {role: "presentation", class: "quiet"}, `${more.toLocaleString("en-US")} more${list ? " in the list below" : ": Enter lists them"}`));
-      box.hidden = !found.length;
-      search.setAttribute("aria-expanded", String(found.length > 0));
+      box.hidden = !options().length;
+      search.setAttribute("aria-expanded", String(!box.hidden));
       choose(-1);
     }
-    const start = () => names(root).then(found => { known = found; if (document.activeElement === search && search.value) show(); }, () => {});
+    // The names of all series, and the commits, are scripts of their own, which the first search loads; without one of them the other serves.
+    const start = () => Promise.allSettled([perf.compare.load(root, "names"), perf.compare.load(root, "commits")]).then(() => { known = perf.series.names; if (document.activeElement === search && search.value) show(); });
     search.addEventListener("focus", start, {once: true});
     search.addEventListener("input", show);
     search.addEventListener("blur", close);

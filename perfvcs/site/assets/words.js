@@ -5,7 +5,7 @@ perf.words = (() => {
   const {verdicts} = perf, {element} = perf.plot, {quantity, percent, interval} = perf.number;
   const differs = word => Boolean(verdicts[word]?.sure) || word === "accepted";
 
-  const changed = step => `${step.after < step.before && verdicts[step.look].falling || verdicts[step.look].sign} ${step.text}`;
+  const changed = step => `${verdicts[step.look].sign} ${step.text}`;
 
   // A commit's numbers, an element a line.
   function details(series, point) {

@@ -1,5 +1,5 @@
-"""Steps at known places in full: levels, effects with their errors, which places are as plausible,
-and whether they are drifts.
+"""Steps at known places in full: levels, effects with their errors, and which places are as
+plausible.
 """
 
 from __future__ import annotations
@@ -13,107 +13,68 @@ from perfvcs.statistics.changepoints.steps import BY_SERIES, TURNS, ChangePoint,
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from perfvcs.statistics.changepoints.stepfilter import Segments
     from perfvcs.statistics.changepoints.steps import LevelEstimate
 
 # twice the logarithm of the likelihood ratio that a place may lose against the best one
 PLAUSIBLE = 6.0
 CLIP = 2.5  # standard deviations outside the levels
-OUTSIDE = 3.0  # standard deviations from which a value is an outlier
+SURE = 5.0  # standard errors: an interval of 99 % with 4 degrees of freedom reaches to 4.6
 FEWEST_DF = 4  # degrees of freedom
 
 
 def described(
-    segments: Segments,
-    places: Sequence[int],
-    inflation: float,
-    settled: Collection[int] = (),
-    *,
-    switches: bool = False,
+    segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int] = ()
 ) -> list[ChangePoint]:
     """The steps at ascending places, between each one's neighbours; those that are ``settled`` were
-    measured in turns.
-
-    Those that slow wandering explains as well are left out, unless they are a part of a drift, or
-    the series ``switches``: its moves are not wandering. So are those whose own interval holds no
-    change.
+    measured in turns. Those whose own interval holds no change are left out.
     """
-    from perfvcs.statistics.changepoints.stepfilter import confirm
-    from perfvcs.statistics.changepoints.switching import sudden
-
-    # Two steps may turn out to be closer to each other than they were found: the ends of a spike.
-    moved = (
-        confirm(segments, _placed(segments, places, inflation, settled)[0], inflation, settled)
-        if places
-        else []
-    )
-    doubtful = (
-        set() if switches else {*moved}.difference(sudden(segments, moved, inflation, settled))
-    )
-    while moved:
-        placed, ranges = _placed(segments, moved, inflation, settled)
-        doubtful = {new for old, new in zip(moved, placed, strict=True) if old in doubtful}
-        changes = _changes(segments, placed, ranges, inflation, settled)
-        left_out = doubtful.intersection(step.place for step in changes if step.word == "step")
-        left_out = left_out or _unsure(changes)
-        if not left_out:
+    left = list(places)
+    while left:
+        changes = _changes(segments, left, inflation, settled)
+        left_out = _unsure(changes)
+        if left_out is None:
             return changes
-        moved = [place for place in placed if place not in left_out]
+        left.remove(left_out)
     return []
 
 
-def _unsure(changes: Sequence[ChangePoint]) -> set[int]:
-    """The place of the weakest change whose own interval holds no change; none where each is sure.
-
-    A step is found by what neighbouring values have in common; its interval also knows how slowly
-    the series wanders. Both must say that there is a change.
+def _unsure(changes: Sequence[ChangePoint]) -> int | None:
+    """The place of the weakest change whose own interval holds no change; None where each is
+    sure.
     """
-    open_changes = [
-        change for change in changes if TURNS not in change.detectors and change.holds_no_change()
+    doubtful = [
+        change
+        for change in changes
+        if abs(change.effect) < SURE * change.error and TURNS not in change.detectors
     ]
-    if not open_changes:
-        return set()
-    weakest = min(open_changes, key=lambda change: abs(change.effect) / change.error)
-    return {weakest.place}
+    unsure = [change for change in doubtful if change.holds_no_change()]
+    if not unsure:
+        return None
+    return min(unsure, key=lambda change: abs(change.effect) / change.error).place
 
 
 def _changes(
-    segments: Segments,
-    moved: Sequence[int],
-    ranges: Sequence[tuple[int, int]],
-    inflation: float,
-    settled: Collection[int],
+    segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int]
 ) -> list[ChangePoint]:
-    """The steps and drifts at their likeliest places, which are as plausible anywhere in their
-    ranges.
-    """
-    import numpy as np
+    """The steps at ``places``, with the ranges in which they are as plausible."""
 
-    from perfvcs.statistics.changepoints.drift import SIDE, join, ramps, stepped
-    from perfvcs.statistics.changepoints.stepfilter import batches, chances, scores
+    from perfvcs.statistics.changepoints.stepfilter import chances, scores
     from perfvcs.statistics.changepoints.stepfilter import level as allowed
 
-    y, scale = segments.values, segments.scale
-    bounds = [0, *moved, len(y)]
+    y, scale, centres = segments.values, segments.scale, segments.centres(places).tolist()
+    bounds = [0, *places, len(y)]
     levels = [level(y[low:high], scale[low:high]) for low, high in pairwise(bounds)]
-    centres = np.repeat([part.centre for part in levels], np.diff(bounds))
-    clipped = np.clip(y, centres - 3 * scale, centres + 3 * scale)
-    wide = max(inflation, batches((clipped - centres) / scale, moved))
     chance = allowed(len(y), inflation)
-    p = chances(*scores(segments, moved, inflation))
+    p = chances(*scores(segments, places, inflation))
     changes = []
-    for turn, place in enumerate(moved):
-        low, high = bounds[turn], bounds[turn + 2]
+    for turn, place in enumerate(places):
         before, after = levels[turn], levels[turn + 1]
         sure = place in settled
-        sudden = sure or stepped(clipped, place, low, high)
-        first, last = (
-            ranges[turn] if sudden else (max(low, place - SIDE), min(high, place + SIDE) - 1)
-        )
-        error, df = _error(before, after, wide)
+        first, last = place, place
+        if not sure:
+            around = bounds[turn], place, bounds[turn + 2]
+            first, last = _range(segments, *around, (centres[turn], centres[turn + 1]), inflation)
         names = tuple(
             name for name, says in ((BY_SERIES, p[turn] <= chance), (TURNS, sure)) if says
         )
@@ -125,14 +86,12 @@ def _changes(
                 before.centre,
                 after.centre,
                 after.centre - before.centre,
-                error,
-                df,
+                *_error(before, after, inflation),
                 float(p[turn]),
-                "step" if sudden else "drift",
                 names,
             )
         )
-    return join(ramps(clipped, changes))
+    return changes
 
 
 def _error(before: LevelEstimate, after: LevelEstimate, inflation: float) -> tuple[float, float]:
@@ -151,52 +110,19 @@ def _error(before: LevelEstimate, after: LevelEstimate, inflation: float) -> tup
     return sqrt(pooled * whole * inflation), float(min(df, max(welch, FEWEST_DF)))
 
 
-def _placed(
-    segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int]
-) -> tuple[list[int], list[tuple[int, int]]]:
-    """The likeliest places, and the first and last plausible ones, by squares about the levels;
-    outliers say little of the place.
+def _range(
+    segments: Segments, low: int, place: int, high: int, levels: tuple[float, float], wide: float
+) -> tuple[int, int]:
+    """The first and last places that are as plausible for a step between its neighbours, by squares
+    about its levels; outliers say little of the place.
     """
     import numpy as np
 
-    y, scale, centres = segments.values, segments.scale, segments.centres(places)
-    moved: list[int] = []
-    ranges: list[tuple[int, int]] = []
-    bounds = [0, *places, len(y)]
-    for turn, place in enumerate(places):
-        low, high = moved[-1] if moved else 0, bounds[turn + 2]
-        before, after = float(centres[turn]), float(centres[turn + 1])
-        losses = _losses(y[low:high], scale[low:high], before, after)
-        cost = np.cumsum(losses[0])[:-1] + np.cumsum(losses[1][::-1])[-2::-1]
-        best = place if place in settled else low + 1 + int(cost.argmin())
-        reach = CLIP * scale[low:high]
-        part = np.clip(y[low:high], min(before, after) - reach, max(before, after) + reach)
-        squares = (
-            np.cumsum((part - before) ** 2)[:-1] + np.cumsum(((part - after) ** 2)[::-1])[-2::-1]
-        )
-        least = max(float(squares[best - low - 1]), float(squares.max()) * 1e-15, 1e-300)
-        plausible = (
-            np.flatnonzero(squares <= least * exp(min(PLAUSIBLE * inflation / len(part), 700.0)))
-            + low
-            + 1
-        )
-        moved.append(best)
-        ranges.append((best, best) if place in settled else (int(plausible[0]), int(plausible[-1])))
-    return moved, ranges
-
-
-def _losses(
-    values: NDArray[np.float64], scale: NDArray[np.float64], *levels: float
-) -> NDArray[np.float64]:
-    """What each value costs at each of two levels (2, n): squares, but of an outlier from both
-    little more at one than at the other.
-
-    A value of a rarer component is such an outlier; its loss is that of a Cauchy tail from three
-    standard deviations on.
-    """
-    import numpy as np
-
-    z = np.abs(values - np.array(levels)[:, None]) / scale
-    tail = OUTSIDE**2 + 2 * np.log(np.maximum(z, OUTSIDE) / OUTSIDE)
-    costs: NDArray[np.float64] = np.minimum(z * z, tail)
-    return costs
+    before, after = levels
+    reach = CLIP * segments.scale[low:high]
+    part = np.clip(segments.values[low:high], min(levels) - reach, max(levels) + reach)
+    squares = np.cumsum((part - before) ** 2)[:-1] + np.cumsum(((part - after) ** 2)[::-1])[-2::-1]
+    least = max(float(squares.min()), float(squares.max()) * 1e-15, 1e-300)
+    limit = least * exp(min(PLAUSIBLE * wide / len(part), 700.0))
+    plausible = np.flatnonzero(squares <= limit) + low + 1
+    return min(place, int(plausible[0])), max(place, int(plausible[-1]))

@@ -11,7 +11,6 @@ from math import exp, expm1, log, nan, sqrt
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.changepoints.judgement import Judgement
-from perfvcs.statistics.changepoints.stepfilter import SpreadChange
 from perfvcs.statistics.changepoints.steps import BY_HORVATH, TURNS, ChangePoint
 
 if TYPE_CHECKING:
@@ -91,11 +90,11 @@ def horvath(values: ArrayLike, level: float = 0.01) -> list[int]:
 
 def judge(values: ArrayLike, evidence: Collection[int] = ()) -> Judgement:
     """The steps of a series of n finite values by this test, and those at the places ``evidence``,
-    which verdicts measured in turns have settled; there are no drifts, and nothing else is judged.
+    which verdicts measured in turns have settled; nothing else is judged.
 
     A step's ``before`` and ``after`` are means, its error and degrees of freedom Welch's, and its
     ``p`` that of the test between the neighbouring steps. Where the interval of the difference of
-    the means holds 0, the spread changed, and not the level. Source: Welch 1947.
+    the means holds 0, there is no step: the spread changed. Source: Welch 1947.
     """
     import numpy as np
 
@@ -103,7 +102,7 @@ def judge(values: ArrayLike, evidence: Collection[int] = ()) -> Judgement:
     detected = set(horvath(y))
     bounds = [0, *sorted(detected.union(evidence)), len(y)]
     parts = [y[low:high] for low, high in pairwise(bounds)]
-    found, spreads = [], []
+    found = []
     for turn, place in enumerate(bounds[1:-1]):
         before, after = parts[turn : turn + 2]
         names = ((BY_HORVATH, detected), (TURNS, evidence))
@@ -116,14 +115,12 @@ def judge(values: ArrayLike, evidence: Collection[int] = ()) -> Judgement:
             float(after.mean() - before.mean()),
             *_welch(before, after),
             ratio(y[bounds[turn] : bounds[turn + 2]]).p,
-            "step",
             tuple(name for name, places in names if place in places),
         )
-        if step.holds_no_change() and place not in evidence:
-            spreads.append(SpreadChange(place, float(before.std()), float(after.std()), step.p))
-        else:
+        # otherwise the spread changed, and not the level
+        if place in evidence or not step.holds_no_change():
             found.append(step)
-    return Judgement(tuple(found), None, tuple(spreads), None)
+    return Judgement(tuple(found), None)
 
 
 def _welch(before: NDArray[np.float64], after: NDArray[np.float64]) -> tuple[float, float]:

@@ -1,26 +1,22 @@
-"""Everything that a series says about itself: its steps and drifts, switching, changes of spread,
-and its newest value.
-"""
+"""Everything that a series says about itself: its steps, and its newest value."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.statistics.changepoints.newest import NewestValue, newest
+from perfvcs.statistics.changepoints.prominence import EDGE, Prominence, prominent
 from perfvcs.statistics.changepoints.stepfilter import (
     SPIKE,
     Segments,
-    SpreadChange,
     confirm,
     dependence,
-    noisier,
+    residuals,
 )
 from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint, scale
-from perfvcs.statistics.changepoints.switching import SwitchingStretch, switching
 
 __all__ = [
     "TURNS",
@@ -28,17 +24,10 @@ __all__ = [
     "ChangePoint",
     "Judgement",
     "NewestValue",
-    "SpreadChange",
-    "SwitchingStretch",
     "judge",
     "judge_all",
     "steps",
 ]
-
-# fewer values than this at the end may be outliers; at the start a level has more values than a
-# spike
-EDGE = 3
-BESIDE = 20  # values beside a stretch that switches in which its spread shows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,14 +39,11 @@ if TYPE_CHECKING:
 class Judgement(msgspec.Struct, frozen=True):
     """The findings in a series of n values; all places are indices of the given values, 0 to n - 1.
 
-    ``steps`` are steps and drifts, ascending. ``switching`` is a stretch in which the series moves
-    between levels, ``noisier`` are lasting changes of its spread, and ``newest`` the newest value
-    against the present level; None and empty where there is nothing to say.
+    ``steps`` ascend, and ``newest`` is the newest value against the present level; empty and None
+    where there is nothing to say.
     """
 
     steps: tuple[ChangePoint, ...]
-    switching: SwitchingStretch | None
-    noisier: tuple[SpreadChange, ...]
     newest: NewestValue | None
 
 
@@ -78,7 +64,7 @@ def judge(
 
 
 def steps(series: ArrayLike) -> list[ChangePoint]:
-    """Steps and drifts of one series, as ``judge`` finds them."""
+    """The steps of one series, as ``judge`` finds them."""
     return list(judge(series).steps)
 
 
@@ -139,54 +125,23 @@ def _judge(read: _Read, scale: NDArray[np.float64], generous: Sequence[int]) -> 
     import numpy as np
 
     from perfvcs.statistics.changepoints.description import described
-    from perfvcs.statistics.changepoints.drift import residuals
 
     y = read.values
     if len(y) < 2:
-        return Judgement((), None, (), None)
+        return Judgement((), None)
     segments = Segments(y, scale)
     # Clipped about the centres, not the means: a value halfway between two levels would move a
     # mean, and all residuals would look alike.
     clipped = np.clip((y - segments.along(generous)) / scale, -3.0, 3.0)
     inflation = dependence(residuals(clipped, generous), len(generous) + 1)
+    # At the start a level has more values than a spike.
     inner = {place for place in generous if SPIKE < place <= len(y) - EDGE}
     places = confirm(segments, sorted(inner | read.settled), inflation, read.settled)
-    places, moving = switching(segments, places, inflation, read.settled)
-    changes = described(segments, places, inflation, read.settled, switches=moving is not None)
-    starts = [step.last if step.word == "drift" else step.place for step in changes]
-    last = newest(y, starts, scale, read.variance)
-    spreads = noisier(_about(y, changes))
-    if moving:  # it explains the spread
-        spreads = [
-            spread for spread in spreads if not moving.first - BESIDE <= spread.place <= moving.last
-        ]
+    places = prominent(Prominence(y, scale), places, read.settled)
+    changes = described(segments, places, inflation, read.settled)
+    last = newest(y, [step.place for step in changes], scale, read.variance)
     there = read.there
-    return Judgement(
-        tuple(_back(step, there) for step in changes),
-        moving and replace(moving, first=int(there[moving.first]), last=int(there[moving.last])),
-        tuple(replace(spread, place=int(there[spread.place])) for spread in spreads),
-        _back_newest(last, there),
-    )
-
-
-def _about(values: NDArray[np.float64], changes: Sequence[ChangePoint]) -> NDArray[np.float64]:
-    """The values about their levels, in a drift about the line."""
-    import numpy as np
-
-    level = np.empty(len(values))
-    ends = [
-        0,
-        *(step.last + 1 if step.word == "drift" else step.place for step in changes),
-        len(values),
-    ]
-    for low, high in pairwise(ends):
-        level[low:high] = np.median(values[low:high]) if low < high else 0.0
-    for step in changes:
-        if step.word == "drift":
-            level[step.first : step.last + 1] = np.linspace(
-                step.before, step.after, step.last + 1 - step.first
-            )
-    return values - level
+    return Judgement(tuple(_back(step, there) for step in changes), _back_newest(last, there))
 
 
 def _back(step: ChangePoint, there: NDArray[np.intp]) -> ChangePoint:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from math import lgamma, log, pi, sqrt
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 FALSE_ALARM_RATE = 1e-3  # of an alarm per commit and benchmark where nothing changed
 SUSPICIOUS = 5e-3  # chance from which a value is usual
+SURE_ALONE = 1e-4  # chance below which a value needs no second one to be a change
 SUPPORT = 10  # earlier values at the level from which an alarm is a change, and not only suspected
 FEWEST_EARLIER = 3  # earlier values
 SMALLEST_STEP = 0.005  # as of steps
@@ -31,6 +32,9 @@ MEDIAN_VARIANCE = 1.57  # variance of a median, times that of the mean
 # of the spread of values about their level: what the deviations' scale is at least
 LEAST_SCALE = 0.3
 SURE = 2.5  # standard deviations within which nothing is outside
+FAR = 4.0  # standard deviations from which on values are elsewhere, and not only off
+ASIDE = 3.0  # standard deviations within which values are at the level
+LASTING = 5  # values in a row that are no visit
 ALLOWED_OUTLIERS = 1  # a single value that was as far away is not a pattern
 
 NewestWord = Literal["usual", "suspected", "changed"]
@@ -43,12 +47,13 @@ class NewestValue:
     ``place`` is its index, ``value`` what it is, ``expected`` the level and ``low``..``high`` where
     one more value at that level lies but for a chance of 1 in 1,000. ``chance`` is that of a value
     as far away (two-sided), and ``support`` how many earlier values the level has. ``word``:
-    ``usual`` from a chance of 5 in 1,000 on; below it ``suspected``; ``changed`` where it is below
-    1 in 1,000 and ten values or more support the level, or a second value confirms it. ``since`` is
-    the index of the first of the newest values that are all unusual on the same side (``place``
-    where it is the only one; of several the later ones confirm the first), None where the newest is
-    usual. ``withdrawn`` is the index of the value before, where that was unusual and the newest one
-    is not: the alarm was a false one.
+    ``usual`` from a chance of 5 in 1,000 on; below it ``suspected``; ``changed`` where a second
+    value confirms it, or where it is below 1 in 10,000 and ten values or more support the level:
+    those that are less rare are mostly outliers. ``since`` is the index of the first of the newest
+    values that are all unusual on the same side (``place`` where it is the only one; of several the
+    later ones confirm the first), None where the newest is usual. ``withdrawn`` is the index of the
+    value before, where that was unusual and the newest one is not: the alarm was a false one.
+    ``visited``: so many values in a row were there before.
     """
 
     place: int
@@ -61,11 +66,20 @@ class NewestValue:
     word: NewestWord
     since: int | None
     withdrawn: int | None
+    visited: bool
 
     @property
     def effect(self) -> float:
         """How far the value is from the level, a difference of logarithms."""
         return self.value - self.expected
+
+    @property
+    def reported(self) -> bool:
+        """Whether it is news: it has changed, or chance is below 1 in 1,000, and the series was not
+        there before. What is less rare only counts where the next value confirms it.
+        """
+        rare = self.word == "suspected" and self.chance < FALSE_ALARM_RATE
+        return (self.word == "changed" or rare) and not self.visited
 
 
 @dataclass(frozen=True)
@@ -171,11 +185,12 @@ def newest(
     while side and since > base and past.outside(float(series[since - 1])) == side:
         since -= 1
     chance = past.chance(value)
-    rare = chance < FALSE_ALARM_RATE and past.support >= SUPPORT
+    sure = chance < SURE_ALONE and past.support >= SUPPORT
     word: NewestWord = "usual"
     if side:
-        word = "changed" if since < place or rare else "suspected"
+        word = "changed" if since < place or sure else "suspected"
     set_aside = base < place and since == place
+    level, sd = series[base - past.support : since], float(scale[-1])
     return NewestValue(
         place,
         value,
@@ -187,7 +202,30 @@ def newest(
         word,
         since if side else None,
         place - 1 if set_aside else None,
+        visited(level, series[since:], (past.level, value), sd),
     )
+
+
+def visited(
+    before: NDArray[np.float64], after: NDArray[np.float64], levels: tuple[float, float], sd: float
+) -> bool:
+    """Whether the values ``after`` are where some of the level ``before`` were for as long: runs of
+    up to four values beyond the middle of both ``levels``, and three standard deviations ``sd``
+    from the old one, where these are four apart or more.
+
+    On a machine of several processor models a series goes there and back.
+    """
+    old, new = levels
+    if abs(new - old) < FAR * sd:
+        return False
+    sign, least = 1 if new > old else -1, max(abs(new - old) / 2, ASIDE * sd)
+    runs = [_longest(sign * (part - old) > least) for part in (before, after)]
+    return runs[1] <= min(runs[0], LASTING - 1)
+
+
+def _longest(there: NDArray[np.bool_]) -> int:
+    """The length of the longest run."""
+    return max((len(list(run)) for value, run in groupby(there.tolist()) if value), default=0)
 
 
 def _present_level(

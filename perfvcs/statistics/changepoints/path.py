@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from perfvcs.statistics.difference import NORMAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ PRICE = 2.5  # times ln n that a step costs: generous, since each is tested afte
 CELL = 0.5  # standard deviations between levels that are tried
 MOST_TRIED_LEVELS = 96  # levels that are tried
 SERIES_AT_ONCE = 64  # series
+MOST_CELLS = 20_000_000  # bytes: a long series does not widen the table of all others
 WINDOW = 5  # of the running median
 CLIP = 2.5  # standard deviations that a value may be away from it
 # times the variance of the noise times ln n: alone, it has to keep every false step out
@@ -44,21 +45,30 @@ def paths(
     grids = [_grid(values, scale) for values, scale in zip(series, scales, strict=True)]
     order = sorted(range(len(series)), key=lambda index: (len(grids[index]), len(series[index])))
     changes: list[list[int]] = [[] for _ in series]
-    for start in range(0, len(order), SERIES_AT_ONCE):
-        turn = [index for index in order[start : start + SERIES_AT_ONCE] if len(grids[index]) > 1]
-        if turn:
-            for index, places in zip(
-                turn,
-                _solve(
-                    [series[i] for i in turn],
-                    [scales[i] for i in turn],
-                    [grids[i] for i in turn],
-                    price,
-                ),
-                strict=True,
-            ):
-                changes[index] = places
+    for turn in _together([index for index in order if len(grids[index]) > 1], series):
+        solved = _solve(
+            [series[i] for i in turn], [scales[i] for i in turn], [grids[i] for i in turn], price
+        )
+        for index, places in zip(turn, solved, strict=True):
+            changes[index] = places
     return changes
+
+
+def _together(
+    order: Sequence[int], series: Sequence[NDArray[np.float64]]
+) -> Iterator[Sequence[int]]:
+    """The series that are solved side by side: as many as memory allows."""
+    turn: list[int] = []
+    longest = 0
+    for index in order:
+        longest = max(longest, len(series[index]))
+        cells = longest * (len(turn) + 1) * MOST_TRIED_LEVELS
+        if turn and (len(turn) == SERIES_AT_ONCE or cells > MOST_CELLS):
+            yield turn
+            turn, longest = [], len(series[index])
+        turn.append(index)
+    if turn:
+        yield turn
 
 
 def _grid(values: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,12 +4,9 @@ a spike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, inf, log1p, sqrt
 from typing import TYPE_CHECKING
-
-from perfvcs.statistics.difference import NORMAL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -22,17 +19,18 @@ LARGEST_AUTOCORRELATION = 0.95  # autocorrelation
 # share of the autocorrelation that a segment takes away, times n: simulated, r of .3 to .8, 200 to
 # 1,000 values
 ABSORBED = 14.0
-BATCHES = (10, 20, 40)  # values
-FEWEST_DF = 4  # degrees of freedom
 FALSE_ALARM_RATE = 0.01  # of a false step per series, shared among its places
 SMALLEST_STEP = 0.005  # of the level, as values are logarithms
 SPIKE = 5  # values that are not a level of their own between two others
 CLIP = 1.0  # standard deviations that a value may lie outside both levels
 DENSITY = 0.7978845608028654  # twice that of the normal distribution at 0
-SPREAD_FALSE_ALARMS = 0.01  # of a false change per series
-RATIO = 1.5  # of the spreads
-FEWEST_VALUES = 20  # values on both sides
-LEAST_DEVIATION = 0.2  # of the spread: smaller deviations are equally small
+
+
+def residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.float64]:
+    """The values of a series without the means between ``places``."""
+    import numpy as np
+
+    return np.concatenate([part - part.mean() for part in np.split(series, places)])
 
 
 def dependence(left: NDArray[np.float64], segments: int) -> float:
@@ -49,28 +47,6 @@ def dependence(left: NDArray[np.float64], segments: int) -> float:
     r = float(left[1:] @ left[:-1]) / total * (1 + ABSORBED * segments / len(left))
     r = min(max(r, 0.0), LARGEST_AUTOCORRELATION)
     return (1 + r) / (1 - r)
-
-
-def batches(left: NDArray[np.float64], places: Sequence[int]) -> float:
-    """The inflation by any dependence, by the means of batches of 10, 20 and 40 residuals about the
-    levels between ``places``; at least 1.
-
-    It sees what wanders slowly, too, which no lag 1 autocorrelation shows. Source: Conway 1963
-    (batch means).
-    """
-    import numpy as np
-
-    whole, inflation = float(left @ left) / max(len(left) - len(places) - 1, 1), 1.0
-    for length in BATCHES:
-        squares, df = 0.0, 0
-        for low, high in pairwise([0, *places, len(left)]):
-            count = (high - low) // length
-            if count > 1:
-                means = left[high - count * length : high].reshape(count, length).mean(axis=1)
-                squares, df = squares + float(((means - means.mean()) ** 2).sum()), df + count - 1
-        if df >= FEWEST_DF and whole > 0:
-            inflation = max(inflation, length * squares / df / whole)
-    return float(np.float64(inflation))
 
 
 class Segments:
@@ -170,11 +146,10 @@ def confirm(
         weak |= np.abs(np.diff(centres)) < SMALLEST_STEP
         for turn, (low, high) in enumerate(pairwise(left)):
             if high - low <= SPIKE:
-                weaker = int(
-                    low not in settled
-                    and high not in settled
-                    and strength[turn + 1] < strength[turn]
-                )
+                before, after = np.abs(np.diff(centres[turn : turn + 3])).tolist()
+                # of equally certain ones, such as exact counts, the smaller
+                is_second = (strength[turn + 1], after) < (strength[turn], before)
+                weaker = int(low not in settled and high not in settled and is_second)
                 weak[turn + (weaker or int(low in settled))] = True
         weak &= np.array([place not in settled for place in left])
         if not weak.any():
@@ -236,77 +211,3 @@ def chances(t: NDArray[np.float64], df: NDArray[np.float64]) -> list[float]:
         tail(value, degrees) if degrees > 0 else 1.0
         for value, degrees in zip(t.tolist(), df.tolist(), strict=True)
     ]
-
-
-@dataclass(frozen=True)
-class SpreadChange:
-    """A lasting change of the spread of a series of logarithms; it may have become calmer, too.
-
-    ``place`` is the likeliest index of the first value with the new spread. ``before`` and
-    ``after`` are the standard deviations about the levels (logarithms: .02 is about 2 %), ``p`` the
-    chance of such a change anywhere where there is none.
-    """
-
-    place: int
-    before: float
-    after: float
-    p: float
-
-
-def noisier(left: NDArray[np.float64]) -> list[SpreadChange]:
-    """The changes of the spread of the deviations ``left`` (n,) of values from their levels,
-    ascending.
-
-    The place at which the logarithms of the absolute deviations differ most, by Student's t with
-    their own first-order dependence and n places to choose from; the parts before and after are
-    searched again. Changes by less than half and of fewer than twenty values on a side are left
-    out.
-    """
-    import numpy as np
-
-    size = np.abs(left)
-    usual = float(np.median(size)) if len(size) else 0.0
-    if not usual:
-        return []
-    logs = np.log(np.maximum(size, LEAST_DEVIATION * usual))
-    places: list[int] = []
-    chances: dict[int, float] = {}
-    parts = [(0, len(left))]
-    while parts:
-        low, high = parts.pop()
-        place, p = _split(logs[low:high], len(left))
-        if p < SPREAD_FALSE_ALARMS:
-            places.append(low + place)
-            chances[low + place] = p
-            parts += [(low, low + place), (low + place, high)]
-    places.sort()
-    spreads = [NORMAL * float(np.median(np.abs(part))) for part in np.split(left, places)]
-    return [
-        SpreadChange(place, before, after, chances[place])
-        for place, before, after in zip(places, spreads, spreads[1:], strict=False)
-        if max(before, after) >= RATIO * min(before, after)
-    ]
-
-
-def _split(logs: NDArray[np.float64], total: int) -> tuple[int, float]:
-    """The best place to divide some values, and its p among so many places."""
-    import numpy as np
-
-    from perfvcs.statistics.student import tail
-
-    n = len(logs)
-    if n < 2 * FEWEST_VALUES:
-        return 0, 1.0
-    rest = logs - logs.mean()
-    before = np.arange(FEWEST_VALUES, n - FEWEST_VALUES + 1)
-    gain = np.cumsum(rest)[FEWEST_VALUES - 1 : n - FEWEST_VALUES] ** 2 * n / (before * (n - before))
-    best = int(gain.argmax())
-    place = int(before[best])
-    within = np.concatenate(
-        [logs[:place] - logs[:place].mean(), logs[place:] - logs[place:].mean()]
-    )
-    squares = float(within @ within)
-    if squares <= 0:
-        return 0, 1.0
-    t = sqrt(float(gain[best]) / squares * (n - 2) / dependence(within, 2))
-    return place, min(1.0, total * tail(t, n - 2))

@@ -1,4 +1,4 @@
-"""What a step or a drift of a history is, and the level and spread about it."""
+"""What a step of a history is, and the level and spread about it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 
-VERSION = 9  # of what `judge` finds: results that were kept are used only under the same number
+VERSION = 11  # of what `judge` finds: results that were kept are used only under the same number
 # what says that there is a step: the series itself, Horvath's test of it, or a verdict measured in
 # turns
 Detector = Literal["series", "horvath"]
@@ -43,8 +43,7 @@ class ChangePoint:
     ``place`` is the index of the first value at the new level, likeliest; it may as well be any of
     ``first``..``last``. ``before`` and ``after`` are the levels, ``effect`` their difference with
     its standard ``error`` on ``df`` degrees of freedom, ``p`` its chance without a change,
-    ``detectors`` what says so: ``series`` or ``horvath``, ``turns``, or both. A ``drift`` is a
-    change that a straight line from ``first`` to ``last`` describes as well.
+    ``detectors`` what says so: ``series`` or ``horvath``, ``turns``, or both.
     """
 
     place: int
@@ -56,7 +55,6 @@ class ChangePoint:
     error: float
     df: float
     p: float
-    word: Literal["step", "drift"]
     detectors: tuple[str, ...]
 
     def interval(self, confidence: float = 0.99) -> tuple[float, float]:

@@ -243,6 +243,7 @@ class Process:
         self.folder, self.counter = folder, counter
         self.monitoring: Any = None if counter.clock else getattr(sys, "monitoring", None)
         self.counts = False
+        self.unit: Any = None  # of perfvcs_unit
 
     def wait(self) -> None:
         """Be ready to count."""
@@ -319,6 +320,11 @@ class Process:
         self.counter.begin()
 
     def _write(self, name: str) -> None:
+        document: dict[str, object] = {}
+        if self.unit is not None and self.unit.every:
+            uid, size = self.unit.running
+            document["unit"] = uid, None if size is None else float(size)
+            document["inner"] = sorted(self.unit.inner)
         frames: dict[tuple[str, str], int] = {}
         trees = [
             {
@@ -334,7 +340,7 @@ class Process:
             with open(
                 f"{self.folder}/{name}.json", "w", encoding="utf-8", errors="backslashreplace"
             ) as file:
-                json.dump({"frames": list(frames), "trees": trees}, file)
+                json.dump({"frames": list(frames), "trees": trees, **document}, file)
         except OSError:
             return  # the folder is gone: this process outlived the measurement
 
@@ -359,6 +365,7 @@ def install(environ: Mapping[str, str]) -> None:
     if environ.get(UNIT) and not environ.get(INSIDE):
         import perfvcs_unit  # type: ignore[import-not-found]  # beside perfvcs_bench
 
+        process.unit = perfvcs_unit.unit
         perfvcs_unit.counters.append(process)
     else:
         process.start()

@@ -1,5 +1,5 @@
-"""Has one test counted, while all tests run as ever: by pytest's whole protocol, a first time and,
-if it can be repeated, once more, when what it imports and remembers is there.
+"""Has one test counted, or each, while all tests run as ever: by pytest's whole protocol, a first
+time and, if it can be repeated, once more, when what it imports and remembers is there.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ HARMLESS = (0, 1, 2, 5)
 
 
 class Switch:
-    """A meter that reads nothing, and has the test counted."""
+    """A meter that reads nothing, and has the test ``name`` counted."""
 
     def __init__(self) -> None:
+        self.name = ""
         self._counts = False
 
     def clock(self) -> int:
@@ -39,7 +40,7 @@ class Switch:
 
     def start(self) -> None:
         """Begin to count."""
-        self._counts = unit.begin(unit.name)
+        self._counts = unit.begin(self.name)
 
     def stop(self) -> MeterReading:
         """Stop counting."""
@@ -58,7 +59,7 @@ def is_plain(function: Any) -> bool:
 
 
 class CountedTest(Measurement):
-    """Repeats the test with that name once, and leaves all others to pytest."""
+    """Repeats the test with that name once, and leaves all others to pytest; or repeats each."""
 
     def __init__(self, notes: NoteFile, left_out: Iterable[str] = ()) -> None:
         super().__init__(notes, 1, 1.0, (), left_out)
@@ -68,7 +69,8 @@ class CountedTest(Measurement):
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> object:
         """One test."""
-        self.chosen = clean(item.nodeid) == unit.name
+        self.meter.name = clean(item.nodeid)
+        self.chosen = unit.every or self.meter.name == unit.name
         if not self.chosen:
             self.logged.clear()
             return None

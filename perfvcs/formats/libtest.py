@@ -1,0 +1,57 @@
+"""The text of Rust's own benchmarks (``cargo bench`` with ``#[bench]``,
+https://doc.rust-lang.org/unstable-book/library-features/test.html), as docs/exchange/libtest.md
+describes it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from perfvcs.formats._readings import Reading, lines_of, number, profile_of, unended
+from perfvcs.profile import Metric, Profile
+
+METRICS = {"wall": Metric("s"), "throughput": Metric("B/s", "higher")}
+SIGNATURE = re.compile(rb"^test \S[^\n]* \.\.\. bench: +[0-9,.]+ ns/iter", re.MULTILINE)
+RESULT = re.compile(
+    r" *([0-9,.]{1,40}) ns/iter \(\+/- ([0-9,.]{1,40})\)(?: = ([0-9,.]{1,40}) MB/s)?.*"
+)
+MEGA = 1e6
+
+
+@dataclass(frozen=True)
+class Libtest:
+    """What one run printed: of each benchmark the median of its samples, with how far they were
+    spread.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By a line of a benchmark."""
+        return SIGNATURE.search(head) is not None
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults."""
+        readings = _readings(lines_of(document))
+        return profile_of(document, "libtest", readings, METRICS, notes=unended(document))
+
+
+def _readings(lines: list[str]) -> Iterator[Reading]:
+    for line in lines:
+        if not line.startswith("test "):
+            continue
+        name, dots, rest = line.removeprefix("test ").partition(" ... ")
+        uid = name.strip()
+        match = RESULT.fullmatch(rest.removeprefix("bench:")) if rest.startswith("bench:") else None
+        if match:
+            time, spread, rate = (number((text or "").replace(",", "")) for text in match.groups())
+            columns = {
+                "wall": [None if time is None else time / 1e9],
+                "wall.spread": [None if spread is None else spread / 1e9],
+            }
+            yield Reading(uid, columns if rate is None else columns | {"throughput": [rate * MEGA]})
+        elif dots and (rest == "FAILED" or rest.startswith("bench:")):
+            yield Reading(uid, {})

@@ -1,0 +1,177 @@
+"""Scripts that are benchmarks by their name and by their content, in any language."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from perfvcs.jobs.ownfiles import OF_SUFFIX, file_text, language_of, module_names
+
+BENCHMARK_FOLDERS = ("bench", "benches", "benchmark", "benchmarks", "perf")
+# a program may have these of its own: they are folders of benchmarks where a benchmark is in them
+MAYBE_FOLDERS = ("performance", "speed")
+MOST_SCRIPTS = 8  # benchmarks beside each other that are proposed together
+MOST_READ = 200  # files that are read
+NAME = re.compile(r"(?:.*[-_.])?(?:bench|perf|speed|timing)\w*(?:[-_.].*)?", re.IGNORECASE)
+# these prepare benchmarks, whatever else their names say
+PREPARES = re.compile(
+    r"(?:get|set-?up|install|download|fetch|gen|generate|build|clean|conftest|_|test_)"
+    r"(?![a-z]).*|_.*",
+    re.IGNORECASE,
+)
+# so do these, in a folder of benchmarks, where they are not called benchmarks
+HELPS = re.compile(
+    r"(?:.*[-_.])?(?:plot|report|make|helpers?|util\w*|common|config|update|compare|results?"
+    r"|times?|timers?)"
+    r"(?:[-_.].*)?",
+    re.IGNORECASE,
+)
+# what runs all of them; and what measures other versions than the one that is checked out
+RUNNER = re.compile(r"(?:run|all|main|suite)(?:[-_.].*)?", re.IGNORECASE)
+OTHER_VERSIONS = re.compile(
+    r"\b(?:rvm|rbenv|pyenv|nvm|chruby|asdf|perlbrew)[ \t]+[a-z$]|\bgit[ \t]+(?:checkout|co|clone)\b"
+)
+LOOP = r"^[ \t]{0,99}(?:for|while|until)\b"
+# how a script times something, or does it again and again
+TIMES = {
+    "python": r"\bperf_counter|\btimeit\b|\bprocess_time\b|\btime\.time\(|\bmonotonic\(|\bpyperf\b"
+    r"|\bperfvcs_bench\b|\bcProfile\b|\btracemalloc\b",
+    "shell": rf"(?:^|[\s;(])time\s|\bhyperfine\b|\bperf stat\b|\bdate \+%s|{LOOP}",
+    "node": r"\bperformance\.now\b|\bhrtime\b|\bconsole\.time\b|\bbenchmark\b|\btinybench\b"
+    r"|\bmitata\b|\bbenny\b",
+    "perl": r"\buse Benchmark\b|\bTime::HiRes\b|\b(?:cmpthese|timethis|timethese)\b",
+    "lua": r"\bos\.clock\b|\bgettime\b|\bbench",
+    "ruby": r"\bBenchmark\b|\bclock_gettime\b|\bTime\.now\b",
+}
+# how it imports the module NAME of the project, or something beside itself
+IMPORTS = {
+    "python": r"^[ \t]{0,99}(?:from|import)[ \t]{1,9}(?:NAME)\b",
+    "shell": r"(?:^|[\s;./])(?:NAME)\b",
+    "node": r"(?:require\(|from |import\()[ \t]{0,9}['\"](?:\.{1,2}/|(?:NAME)['\"/])",
+    "perl": r"^[ \t]{0,99}(?:use|require)[ \t]{1,9}(?:NAME)\b",
+    "lua": r"['\"](?:\.{1,2}/){0,9}(?:\w{1,80}[./]){0,9}(?:NAME)(?:\.lua)?['\"]",
+    "ruby": r"\brequire(?:_relative)?[ \t]{1,9}['\"][./\w]{0,200}(?:NAME)\b",
+}
+# Python's modules alone do nothing: something at the top level has to run
+RUNS = re.compile(r"^(?:if __name__|for |while |with |print|[A-Za-z_][\w.]*\()", re.MULTILINE)
+ABOVE = re.compile(r"['\"\s]\.\./")  # a path from the script's own folder
+SIBLING = re.compile(r"\b(?:loadfile|dofile)\b|require[ \t]{0,9}\(?['\"]util\b")
+FOLDER_FIRST = ("lua", "shell", "perl")  # in which such a path is the working folder's
+
+
+class BenchmarkScript(NamedTuple):
+    """A script that is a benchmark: its path, its language, and whether it ``imports`` something of
+    the project.
+    """
+
+    path: str
+    language: str
+    imports: bool
+    inside: bool  # it expects to run in its own folder
+
+    @property
+    def name(self) -> str:
+        """What its job is called."""
+        return PurePosixPath(self.path).stem
+
+    def command(self, root: Path, *, inside: bool) -> str:
+        """The command that runs it, in its own folder or at the project's top."""
+        folder, _, name = self.path.rpartition("/")
+        up = "/".join([".."] * len(folder.split("/"))) if folder else "."
+        lib = "lib" if not inside else f"{up}/lib"
+        program = {"python": "python", "node": "node", "lua": "lua"}.get(self.language, "")
+        if self.language in ("perl", "ruby"):
+            program = f"{self.language} -I{lib}" if (root / "lib").is_dir() else self.language
+        if self.language == "shell":
+            program = shell_of(root, self.path)
+        if inside and folder:
+            return f"env -C {shlex.quote(folder)} {program} {shlex.quote(name)}"
+        return f"{program} {shlex.quote(self.path)}"
+
+
+def shell_of(root: Path, path: str) -> str:
+    """The shell that runs a script, by its first line."""
+    first = file_text(root / path).partition("\n")[0]
+    return "bash" if "bash" in first or path.endswith(".bash") else "sh"
+
+
+def benchmark_scripts(root: Path, files: Sequence[str], main: str = "") -> list[BenchmarkScript]:
+    """The scripts that are benchmarks: in the folders of benchmarks, and at the top. Those that
+    import something of the project come first, of these the ones in its ``main`` language.
+    """
+    modules = [re.escape(name) for name in module_names(files)]
+    names = "|".join(modules[:500]) or r"\b\B"
+    candidates = [name for name in files if _is_named(root, name)]
+    read = [_read(root, name, names) for name in candidates[:MOST_READ]]
+    scripts = [script for script in read if script is not None]
+    return sorted(
+        scripts,
+        key=lambda script: (not script.imports, script.language != main, script.path.count("/")),
+    )
+
+
+def beside_each_other(scripts: Sequence[BenchmarkScript]) -> list[BenchmarkScript]:
+    """The first script, and those beside it that are as good and in the same language."""
+    first = scripts[0]
+    folder = first.path.rpartition("/")[0]
+    return [
+        script
+        for script in scripts
+        if (script.path.rpartition("/")[0], script.language, script.imports)
+        == (folder, first.language, first.imports)
+    ][:MOST_SCRIPTS]
+
+
+def _is_named(root: Path, path: str) -> bool:
+    """Whether a file is a benchmark by its name, and by the folder in which it lies."""
+    folders, stem = path.split("/")[:-1], PurePosixPath(path).stem
+    is_called = NAME.fullmatch(stem) is not None
+    if PREPARES.fullmatch(stem) or not path.isprintable():
+        return False
+    if HELPS.fullmatch(stem) and not is_called:
+        return False
+    if not folders:
+        return is_called and bool(language_of(root, path))
+    # a folder inside has what the benchmarks share; packages have tests beside their benchmarks
+    inside = len(folders) == 1 and folders[0] in (*BENCHMARK_FOLDERS, *MAYBE_FOLDERS)
+    return inside and _suffix(path) in OF_SUFFIX
+
+
+def _suffix(path: str) -> str:
+    return PurePosixPath(path).suffix.lower()
+
+
+def _read(root: Path, path: str, names: str) -> BenchmarkScript | None:
+    """A script that is a benchmark by its content; None for any other file."""
+    language = language_of(root, path)
+    if language not in TIMES:
+        return None
+    text = file_text(root / path)
+    if language == "python" and not RUNS.search(text):
+        return None
+    times = re.search(TIMES[language], text, re.MULTILINE) is not None
+    imports = re.search(IMPORTS[language].replace("NAME", names), text, re.MULTILINE) is not None
+    stem = PurePosixPath(path).stem
+    is_called = any(pattern.fullmatch(stem) for pattern in (NAME, RUNNER))
+    if not times and not (imports and is_called):
+        return None
+    if language == "shell" and OTHER_VERSIONS.search(text):
+        return None
+    inside = language in FOLDER_FIRST and bool(ABOVE.search(text) or SIBLING.search(text))
+    return BenchmarkScript(path, language, imports, inside and "/" in path)
+
+
+def commands(root: Path, scripts: Sequence[BenchmarkScript]) -> Iterator[dict[str, str]]:
+    """The commands of some scripts by the names of their jobs: as they expect to be run, then in
+    the other folder.
+    """
+    for other in (False, True):
+        chosen: dict[str, str] = {}
+        for script in scripts:
+            chosen[script.name] = script.command(root, inside=script.inside != other)
+        yield chosen
+        if not any(script.inside for script in scripts):
+            return

@@ -1,0 +1,169 @@
+"""Commands that `perf init` proposes for projects whose benchmark harness is known: each benchmark
+becomes a unit.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from perfvcs.jobs.npmscripts import direct
+from perfvcs.jobs.ownfiles import file_text, project_files
+from perfvcs.jobs.starter import Proposal, quoted
+
+MOST_SOURCES = 20  # of a program that are read
+# Catch2 hides what has one of these tags
+HIDDEN = re.compile(r"\[!benchmark\]|\[\.")
+# By what a program of C++ includes: the options with which it reports its benchmarks, and the
+# format. An execution of each benchmark takes about 20 ms, with its repetitions.
+REPORTING = {
+    "benchmark/benchmark.h": (
+        "--benchmark_format=json --benchmark_min_time=0.02",
+        "google-benchmark",
+    ),
+    "catch2/catch": (
+        "--reporter xml --benchmark-samples 20 --benchmark-warmup-time 5 --benchmark-no-analysis",
+        "catch2",
+    ),
+    "nanobench.h": ("", "nanobench"),
+}
+# of Go: 100 runs of 300 ns each vary 18-fold from one execution to the next, those of 20 ms by 5 %
+GO_OPTIONS = "-test.run ^$ -test.bench . -test.benchtime"
+GO_ALL, GO_LEAST, GO_MOST = 1000, 20, 200  # ms of all benchmarks of an execution, and of one
+CRITERION_OPTIONS = "--noplot --warm-up-time 0.1 --measurement-time 0.3"
+CRITERION_FOLDER = '{ format = "criterion", file = "target/criterion" }'
+JMH_OPTIONS = "-f 1 -wi 3 -i 5 -w 200ms -r 200ms -rf json -rff jmh.json"
+JMH_FILE = '{ format = "jmh", file = "jmh.json" }'
+VITEST_FILE = '{ format = "vitest", file = "vitest.json" }'
+# What programs without a harness print, a line for each part: "sort: 12.3 ms"
+TIMED_LINES = (
+    r"{ regex = '^(?P<name>[^:]{1,200}): {1,40}(?P<value>[\d.]{1,30}) ?(?P<unit>ns|µs|us|ms|s)$' }"
+)
+# of Node; mitata and tinybench report where the script writes JSON
+NODE = {"mitata": '"mitata"', "tinybench": '"tinybench"', "benchmark": '"benchmark-js"'}
+NODE_SCRIPTS = ("bench", "benchmark", "benchmarks", "perf")
+
+
+def cargo(root: Path, manifest: str) -> Iterator[Proposal]:
+    """``cargo bench`` with what its harness reports, then as a whole."""
+    sources = {path.stem: file_text(path) for path in project_files(root, "benches/*.rs")}
+    tables = manifest.split("[[bench]]")[1:]
+    named = [re.search(r'^name *= *"([\w.-]+)"', table, re.MULTILINE) for table in tables]
+    names = [match[1] for match in named if match] or [*sources]
+    if not names:
+        return
+    text = "\n".join(sources.values())
+    # the library's own tests run in another harness, which knows none of these options
+    chosen = "".join(f" --bench {name}" for name in names)
+    cmd, reads = f"cargo bench --quiet{chosen}", TIMED_LINES
+    if "criterion" in manifest:
+        cmd, reads = f"{cmd} -- {CRITERION_OPTIONS}", CRITERION_FOLDER
+    elif "divan" in manifest:
+        reads = quoted("divan")
+    elif "#[bench]" in text:
+        reads = quoted("libtest")
+    build = (f"cargo bench --no-run{chosen}",)
+    yield Proposal(
+        "a Rust project with benches, a unit for each benchmark", cmd, "bench", build, reads=reads
+    )
+    yield Proposal("a Rust project with benches", "cargo bench", "bench", ("cargo bench --no-run",))
+
+
+def go(root: Path) -> Iterator[Proposal]:
+    """The packages with most benchmarks, each as a compiled test binary; then tests and program."""
+    if not (root / "go.mod").exists():
+        return
+    counts: dict[str, int] = {}
+    for path in project_files(root, "**/*_test.go"):
+        inside = path.parent.relative_to(root).as_posix()
+        counts[inside] = counts.get(inside, 0) + len(
+            re.findall(r"^func Benchmark\w*\(", file_text(path), re.MULTILINE)
+        )
+    for inside, count in sorted(counts.items(), key=lambda pair: -pair[1])[:2]:
+        if count:
+            package = "." if inside == "." else f"./{inside}"
+            program = shlex.quote(f"{package}/bench.test")
+            # benchmarks read their data beside them
+            milliseconds = min(GO_MOST, max(GO_LEAST, GO_ALL // count // 10 * 10))
+            there = "" if inside == "." else f"env --chdir={shlex.quote(inside)} "
+            yield Proposal(
+                f"a Go project with {count} benchmarks in {package}",
+                f"{there}./bench.test {GO_OPTIONS} {milliseconds}ms",
+                "bench",
+                (f"go test -c -o {program} {shlex.quote(package)}",),
+                reads=quoted("go"),
+            )
+    if counts:
+        yield Proposal(
+            "a Go project with tests", "go test -count=1 ./...", "tests", ("go test -run ^$ ./...",)
+        )
+    yield Proposal(
+        "a Go program: measure it at work", "go run . --help", "run", ("go build ./...",)
+    )
+
+
+def node(
+    root: Path, scripts: Mapping[str, str], needed: Mapping[str, str], build: tuple[str, ...]
+) -> Iterator[Proposal]:
+    """Vitest's benchmarks, and scripts named after benchmarks, with what their harness reports and
+    as a whole; ``needed`` are the packages of package.json.
+    """
+    if "vitest" in needed and project_files(root, "**/*.bench.[jt]s"):
+        cmd = "npx vitest bench --run --outputJson=vitest.json"
+        yield Proposal(
+            "a Node project with benchmarks of Vitest", cmd, "bench", build, reads=VITEST_FILE
+        )
+    harness = next((name for name in NODE if name in needed), "")
+    for name in NODE_SCRIPTS:
+        if name not in scripts:
+            continue
+        found = f"a Node project with a script `{name}`"
+        plain = direct(scripts, name, needed)
+        cmd = plain or f"npm run --silent {name}"
+        proposal = Proposal(
+            found, cmd, name, build, copied=(("package.json", plain),) if plain else ()
+        )
+        if harness:
+            yield replace(proposal, found=f"{found} ({harness})", reads=NODE[harness])
+        yield proposal
+
+
+def jmh(root: Path) -> Iterator[Proposal]:
+    """Benchmarks of JMH, whose jar the build makes."""
+    if "jmh-core" in file_text(root / "pom.xml"):
+        yield Proposal(
+            "a Maven project with benchmarks of JMH",
+            f"java -jar target/benchmarks.jar {JMH_OPTIONS}",
+            "bench",
+            ("mvn --batch-mode --quiet -DskipTests package",),
+            reads=JMH_FILE,
+        )
+    gradle = "".join(file_text(root / name) for name in ("build.gradle", "build.gradle.kts"))
+    if "me.champeau.jmh" in gradle:
+        yield Proposal(
+            "a Gradle project with benchmarks of JMH",
+            f"java -cp 'build/libs/*' org.openjdk.jmh.Main {JMH_OPTIONS}",
+            "bench",
+            (f"{gradle_of(root)} --no-daemon --quiet jmhJar",),
+            reads=JMH_FILE,
+        )
+
+
+def gradle_of(root: Path) -> str:
+    """The Gradle that a project brings, else the machine's."""
+    return "./gradlew" if (root / "gradlew").is_file() else "gradle"
+
+
+def reporting(folder: Path, sources: list[str]) -> Iterator[tuple[str, str]]:
+    """The options with which a program of these sources reports its benchmarks, and the format in
+    which it does, if its harness is known; ``folder`` is the one of its CMakeLists.txt.
+    """
+    text = "\n".join(file_text(folder / name) for name in sources[:MOST_SOURCES])
+    included = "\n".join(re.findall(r"^[ \t]*#[ \t]*include.*", text, re.MULTILINE))
+    for header, (options, reads) in REPORTING.items():
+        if header in included:
+            hidden = reads == "catch2" and HIDDEN.search(text)
+            yield f"{options} [!benchmark]" if hidden else options, reads

@@ -1,0 +1,185 @@
+"""What the files of a command would do beside measuring: remove, download, install, or write
+outside the project. `perf init` names it before it runs anything.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.jobs.makefile import Makefile
+from perfvcs.jobs.ownfiles import file_text
+from perfvcs.profile.rules import LARGEST_RULES
+
+if TYPE_CHECKING:
+    from perfvcs.jobs.starter import Proposal
+
+LONGEST_LINE = 1_000  # characters of a line that are searched
+MOST_FILES = 30  # scripts of a command, and those that they start
+MOST_HAZARDS = 20
+START = r"(?:^|[\s;&|(){}`'\"@!-])(?:/[\w./-]{0,99}/)?"  # before a word that a shell runs
+DONE = {
+    "removes": rf"{START}(?:rm|rmdir|shred)['\"]?,?\s|\bshutil\.rmtree\(|\brmSync\(|\brimraf\b"
+    r"|\bfind\s[^|;]{0,200}-delete\b|\bos\.removedirs\(|\bremove_tree\(",
+    "downloads": rf"{START}(?:curl|wget)['\"]?,?\s|\burlretrieve\(",
+    "installs": r"\bpip3?['\"]?,?\s+['\"]?install\b|\b(?:npm|pnpm)\s+(?:install|ci|i)\b"
+    r"|\byarn\s+(?:add|install)\b|\b(?:apt|apt-get|brew|dnf|yum|gem|cargo|luarocks|cpan|go)\s+"
+    rf"(?:-\S+\s+)?install\b|{START}cpanm?\s",
+    "asks for root": rf"{START}(?:sudo|doas)\s",
+    "changes the repository": rf"{START}git\s+(?:-[cC]\s*\S+\s+)?"
+    r"(?:push|reset|clean|checkout|stash)\b",
+}
+PATTERNS = {what: re.compile(pattern) for what, pattern in DONE.items()}
+# of shells only: elsewhere it compares
+OUTSIDE = re.compile(
+    r"[^-=>]>{1,2}\s*['\"]?(?:/(?!dev/(?:null|std|tty|fd))|~|\.\./|\$\{?(?:HOME|TMPDIR)\b)"
+)
+WRITES = "writes outside the project"
+UNSEEN, TOO_LARGE = "is not searched to its end", f"it has over {LARGEST_RULES >> 20} MiB"
+SHELLS = (".sh", ".bash", ".ksh", ".zsh", "")
+SCRIPTS = (*SHELLS, ".py", ".js", ".mjs", ".cjs", ".pl", ".lua", ".rb", ".bat")
+COMMENTS = ("#", "//", "--", ";", "*")
+AUTOCONF = "GNU Autoconf"  # whose scripts remove only what they made
+WORD = re.compile(r"[\w./-]{2,200}")
+NPM_INSTALLS = ("preinstall", "install", "postinstall", "prepare")
+
+
+class Hazard(NamedTuple):
+    """A line that does something beside measuring."""
+
+    place: str
+    what: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.place} {self.what}: {self.text}"
+
+
+class _Text(NamedTuple):
+    """A line of a file, which a shell runs or another interpreter; without a number where it is
+    put together from several.
+    """
+
+    path: str
+    number: int | None
+    line: str
+    shell: bool
+
+
+def hazards(root: Path, proposal: Proposal) -> list[Hazard]:
+    """The lines of what a proposal runs and builds that do something beside measuring, in the
+    order in which they are found.
+    """
+    found: dict[tuple[str, str], Hazard] = {}
+    commands = [*proposal.build, *proposal.commands.values()]
+    for text in chain(_copied(proposal), _texts(root, commands)):
+        line = text.line[:LONGEST_LINE]
+        comments = "#" if text.shell else COMMENTS
+        if text.number is not None and line.lstrip().startswith(comments):
+            continue
+        what = next((what for what, pattern in PATTERNS.items() if pattern.search(line)), "")
+        if text.line is TOO_LARGE:
+            what = UNSEEN
+        if not what and text.shell and OUTSIDE.search(f" {line}"):
+            what = WRITES
+        if what:
+            place = text.path if text.number is None else f"{text.path}:{text.number}"
+            found.setdefault((place, line), Hazard(place, what, line.strip()))
+        if len(found) == MOST_HAZARDS:
+            break
+    return list(found.values())
+
+
+def _copied(proposal: Proposal) -> Iterator[_Text]:
+    """The commands that are text of the project's files, the long ones in parts that overlap."""
+    for path, command in proposal.copied:
+        for start in range(0, len(command), LONGEST_LINE // 2):
+            yield _Text(path, None, command[start : start + LONGEST_LINE], shell=True)
+
+
+def _texts(root: Path, commands: Iterable[str]) -> Iterator[_Text]:
+    """The lines of Makefiles, packages and scripts that commands run, and of those that they
+    start.
+    """
+    ahead: list[str] = []
+    for command in commands:
+        for text in _asked(root, command):
+            ahead += _scripts(root, "", text.line)
+            yield text
+        ahead += _scripts(root, _entered(command), command)
+    seen: set[str] = set()
+    while ahead and len(seen) < MOST_FILES:
+        path = ahead.pop(0)
+        if path in seen:
+            continue
+        seen.add(path)
+        content = file_text(root / path)
+        if len(content) >= LARGEST_RULES:
+            yield _Text(path, 0, TOO_LARGE, shell=False)
+        if AUTOCONF in content[:2000]:
+            continue
+        shell = _is_shell(path, content)
+        for number, line in enumerate(content.split("\n"), 1):
+            yield _Text(path, number, line, shell)
+            if shell and len(ahead) < MOST_FILES:
+                ahead += _scripts(root, path.rpartition("/")[0], line[:LONGEST_LINE])
+
+
+def _entered(command: str) -> str:
+    """The folder in which `env -C` runs a command; empty for the top."""
+    words = shlex.split(command)
+    return words[2] if words[:2] == ["env", "-C"] and len(words) > 2 else ""
+
+
+def _asked(root: Path, command: str) -> Iterator[_Text]:
+    """The lines that make or npm runs for a command."""
+    words = shlex.split(command)
+    if words[0] in ("make", "gmake"):
+        makefile = Makefile(root)
+        targets = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+        for target in targets or [makefile.first]:
+            for _, rule in makefile.reached(target):
+                for number, line in rule.recipe:
+                    yield _Text(makefile.name, number, line, shell=True)
+    elif words[0] == "npm":
+        wanted = _npm_scripts(words[1:])
+        for number, line in enumerate(file_text(root / "package.json").split("\n"), 1):
+            name, _, script = line.strip().partition(":")
+            if name.strip('" ') in wanted:
+                yield _Text("package.json", number, script.strip(' ",'), shell=True)
+
+
+def _npm_scripts(words: Sequence[str]) -> set[str]:
+    """The names of the package's scripts that npm runs."""
+    plain = [word for word in words if not word.startswith("-")]
+    if plain[0] in ("ci", "install"):
+        return set() if "--ignore-scripts" in words else {*NPM_INSTALLS}
+    name = plain[1] if plain[0] in ("run", "run-script") else plain[0]
+    return {name, f"pre{name}", f"post{name}"}
+
+
+def _scripts(root: Path, folder: str, text: str) -> Iterator[str]:
+    """The scripts of the project that a line names, from its top or from a folder."""
+    for word in WORD.findall(text):
+        name = word.removeprefix("./")
+        for path in (name, f"{folder}/{name}" if folder else name):
+            if ".." not in path.split("/") and _is_script(root / path):
+                yield path
+
+
+def _is_script(path: Path) -> bool:
+    if path.suffix not in SCRIPTS or not path.is_file():
+        return False
+    return bool(path.suffix) or file_text(path)[:2] == "#!"
+
+
+def _is_shell(path: str, content: str) -> bool:
+    """Whether a shell runs a script."""
+    first = content.partition("\n")[0]
+    if first.startswith("#!"):
+        return re.search(r"\b(?:ba|da|k|z)?sh\b", first) is not None
+    return Path(path).suffix in SHELLS

@@ -1,0 +1,199 @@
+"""The plain executions of a job: as a user would start it, without perfvcs' variables and with
+empty shared folders.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shutil
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from perfvcs.environment.variables import SEED_PLACEHOLDER
+from perfvcs.judge.footprint import differing, files, stamps
+from perfvcs.judge.plain import BASE, SAME_SEED, Plain, Side
+from perfvcs.launcher import LaunchOptions, launch
+from perfvcs.launcher.execution import LaunchError, failure, name_command
+from perfvcs.launcher.namespaces import around, lacking
+from perfvcs.measure.blocks import draw
+from perfvcs.native.compiled import cache_folder
+from perfvcs.plugins.collector import OF_COPIES, CollectError
+from perfvcs.system.executionresult import ExecutionResult
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from perfvcs.jobs import Cell
+    from perfvcs.judge.sandbox import Sandbox
+    from perfvcs.measure.sites import Sites
+    from perfvcs.plugins.collector import Run
+
+ROUNDS = 5  # executions of each side before it is measured
+# where each has another input: what is wrong for one in ten is seen with a chance of 95 %
+DRAWN_ROUNDS = 30
+SHORTEST = 1.0  # seconds that an execution gets, however little of the budget is left
+OWN = "PERFVCS_"  # how perfvcs' variables begin
+ATTEMPT = 1_000  # of the draws of seeds: no block of a session has so many
+
+
+class Attempt:
+    """The plain executions of a job: all of a side share a home and a folder for temporary files,
+    as a user's do.
+    """
+
+    def __init__(
+        self,
+        sites: Sites,
+        number: int,
+        position: int,
+        scratch: Path,
+        seed: int,
+        sandbox: Sandbox | None,
+    ) -> None:
+        self.number = number
+        self._sites, self._seed = sites, seed
+        self._scratch = scratch / f"plain-{number}-{position}"
+        self._sandbox = sandbox
+        cell = sites.cells[number]
+        copies = f"{cell.label} runs in copies of the checkout"
+        untried = copies if cell.collector_name in OF_COPIES else ""
+        self.plain = Plain(cell.label, position, _is_drawn(cell), not lacking(), untried)
+        self.end = math.inf  # of the budget, by the monotonic clock
+        self._before: dict[int, set[str]] = {}
+        self._took = 0.0  # seconds of the last turn; 0 before the first
+        self._is_over = False  # the budget ended during an execution
+
+    def first(self, seconds: float) -> None:
+        """Execute on each side what nothing came before, if any of so many seconds is left."""
+        if seconds > 0 and not self.plain.untried:
+            self.turn(0)
+
+    def run(self, seconds: float) -> None:
+        """Execute on both sides in turns, for so many seconds or often enough."""
+        end = time.monotonic() + seconds
+        for turn in range(1, DRAWN_ROUNDS if self.plain.drawn else ROUNDS):
+            if not self._can_go_on or time.monotonic() + self._took > end:
+                return
+            self.turn(turn)
+
+    def more(self) -> None:
+        """Execute once more on each side."""
+        if self._can_go_on:
+            self.turn(len(self.plain.target.seconds))
+
+    @property
+    def _can_go_on(self) -> bool:
+        return bool(self._took) and not self.plain.failed and not self._is_over
+
+    def turn(self, turn: int) -> None:
+        """Execute once on each side; without namespaces where the base cannot run in these."""
+        began = time.monotonic()
+        self._turn(turn)
+        if self.plain.base.failure and self.plain.apart:
+            base, target = (
+                Side(changed=side.changed) for side in (self.plain.base, self.plain.target)
+            )
+            self.plain = structs.replace(self.plain, apart=False, base=base, target=target)
+            self._turn(turn)
+        self._took = time.monotonic() - began
+
+    def _turn(self, turn: int) -> None:
+        sides = {BASE: self.plain.base, self.plain.position: self.plain.target}
+        cell = self._sites.cells[self.number]
+        drawn = SAME_SEED[0] if turn in SAME_SEED else turn
+        seed = 0 if cell.exact else draw(self._seed, drawn, self.number, ATTEMPT)
+        for position in sides if turn % 2 == 0 else reversed(sides):
+            side, home = sides[position], self._scratch / f"home-{position}"
+            folder = self._scratch / f"run-{turn}-{position}"
+            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                run = self._sites.run(self.number, position, 0, folder, seed=seed)
+                self._before.setdefault(position, set(files(run.cwd)))
+                of_base = self._sites.folders(BASE)
+                before = stamps(of_base)
+                self._execute(run, folder, home, side)
+                side.changed += sorted(differing(before, stamps(of_base)))
+            except (CollectError, LaunchError) as error:
+                side.failure = str(error)
+            if turn == 0 and not side.failure:
+                side.files = (set(files(run.cwd)) - self._before[position]) | set(files(home))
+            shutil.rmtree(folder, ignore_errors=True)
+            if self._is_over:
+                return
+
+    def _execute(self, run: Run, scratch: Path, home: Path, side: Side) -> None:
+        """Execute once, with a home of the side's own; raises CollectError where it fails.
+
+        What the end of the budget stops has not failed, and says nothing.
+        """
+        folders = {
+            "HOME": home,
+            "TMPDIR": home / "tmp",
+            "XDG_CACHE_HOME": home / ".cache",
+            "XDG_CONFIG_HOME": home / ".config",
+            "XDG_DATA_HOME": home / ".local/share",
+        }
+        for folder in folders.values():
+            folder.mkdir(parents=True, exist_ok=True)
+        env = without_own(run.env) | {name: str(folder) for name, folder in folders.items()}
+        plan = self._sites.cells[self.number].result
+        result = ExecutionResult(
+            plan.normalise, plan.reads, (os.fsencode(run.cwd), os.fsencode(home))
+        )
+        result.begin()
+        timeout = min(run.timeout, max(SHORTEST, self.end - time.monotonic()))
+        with ExitStack() as stack:
+            place = tempfile.TemporaryDirectory(prefix="namespaces-", dir=self._scratch)
+            apart = stack.enter_context(place)
+            stdin = None if run.stdin is None else stack.enter_context(run.stdin.open("rb"))
+            execution = launch(
+                run.argv,
+                cwd=run.cwd,
+                env=env,
+                timeout=timeout,
+                options=LaunchOptions(
+                    cpus=run.cpus,
+                    aslr=run.aslr,
+                    stdin=None if stdin is None else stdin.fileno(),
+                    take=result.take if plan.reads else None,
+                    within=self._within(Path(apart), run.cwd, scratch, home),
+                ),
+            )
+        side.processes = max(side.processes, execution.leftover)
+        side.adopted = max(side.adopted, execution.adopted or 0.0)
+        if execution.timed_out and timeout < run.timeout:
+            self._is_over = True
+            return
+        reason = failure(run.argv, execution, run.timeout)
+        if reason and (execution.timed_out or not run.may_fail):
+            raise CollectError(f"{name_command(run.argv)} without perfvcs' variables: {reason}")
+        side.seconds.append(execution.wall)
+        side.cpu.append(execution.cpu)
+        side.outputs.append(result.digest() if plan.reads else "")
+
+    def _within(self, apart: Path, *folders: Path) -> tuple[str, ...]:
+        """The words that start an execution in the sandbox, or at least with empty shared folders;
+        empty where there are no namespaces.
+        """
+        if self._sandbox is not None:
+            return self._sandbox.around(apart, *folders)
+        kept = [self._sites.project.root, self._sites.home, cache_folder(), *folders]
+        return around(apart, kept) if self.plain.apart else ()
+
+
+def without_own(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment without perfvcs' variables."""
+    return {name: value for name, value in env.items() if not name.startswith(OWN)}
+
+
+def _is_drawn(cell: Cell) -> bool:
+    """Whether the input of a job is another one in each block."""
+    words = " ".join([cell.cmd, cell.args, *cell.env.values()])
+    is_workloads = cell.workload is not None and cell.workload.drawn(1) is not None
+    return SEED_PLACEHOLDER in words or is_workloads

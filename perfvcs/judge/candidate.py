@@ -1,0 +1,192 @@
+"""The candidate: the files of a change, laid out with the base's own benchmarks and rules."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.check.register import REGISTER_FILE
+from perfvcs.errors import UsageError, system_reason
+from perfvcs.git.blobs import changed_files
+from perfvcs.git.command import GitError, git
+from perfvcs.git.project import Project
+from perfvcs.git.worktree import QUIET_CHECKOUT, clone
+from perfvcs.jobs.benchmark_files import measures, of_files
+from perfvcs.jobs.shadows import shadows
+from perfvcs.measure.product import Product
+from perfvcs.measure.product import read as read_product
+from perfvcs.profile.rules import RULES_FILE
+from perfvcs.system.disk import remove
+from perfvcs.text.characters import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from perfvcs.git.blobs import ChangedFile
+    from perfvcs.git.changes import WorkingChanges
+    from perfvcs.jobs.configchanges import Table
+
+NAMES = ("judged", "candidate", "judged-change")  # of the product: the first that is no revision
+RULES = (RULES_FILE, REGISTER_FILE)
+ONLY_MEASURE = ("the overlay", "the workload", "the test")  # kinds of files that build nothing
+RUNNER = re.compile(r"(?:.*/)?\.?pytest\.(?:ini|toml)|(?:.*/)?tox\.ini")
+# written by us below a name of ours, so that git asks nobody who it is
+AUTHOR = (
+    "-c",
+    "user.name=perfvcs",
+    "-c",
+    "user.email=perfvcs@localhost",
+    "-c",
+    "commit.gpgSign=false",
+)
+LARGEST_PATCH = 64_000_000  # bytes
+
+
+class Target(NamedTuple):
+    """What is judged: a ``revision`` with the ``name`` that was given to it, a ``patch`` of the
+    base, or neither: the working tree with its ``changes``.
+    """
+
+    revision: str = ""
+    name: str = ""
+    patch: Path | None = None
+    changes: WorkingChanges | None = None
+
+
+class Candidate(NamedTuple):
+    """A change that is laid out.
+
+    ``product`` is what is measured. ``changed`` are the paths that differ from the base, as the
+    change has them; ``restored`` those of them that measure or judge, and are the base's again;
+    ``kept`` those that may measure, but also build the program, and stay as the change has them.
+    """
+
+    product: Product
+    folder: Path
+    changed: list[str]
+    restored: list[str]
+    kept: list[str]
+
+
+@contextmanager
+def laid_out(
+    project: Project,
+    base: str,
+    target: Target,
+    table: Table,
+    place: Path,
+    hidden: Sequence[Path] = (),
+    names: Sequence[str] = NAMES,
+) -> Iterator[Candidate]:
+    """The candidate in the folder ``place``, which is removed on the way out.
+
+    ``base`` is a commit and ``table`` its perf.toml; ``hidden`` files are laid over it. The product
+    gets the first of ``names`` that is no revision.
+    Raises UsageError for a patch that does not apply and for a change without a difference.
+    """
+    try:
+        revision = target.revision or base
+        clone(project, revision, place, changes=target.changes)
+        if target.patch is not None:
+            _apply(place, target.patch)
+        repository = Project.find(place)
+        changed = changed_files(repository, base, _commit(place, "Candidate"))
+        if not changed:
+            raise UsageError(
+                f"nothing differs from {base[:10]}: change something, or name another base"
+            )
+        restored, kept = _own(table, changed)
+        new = shadows(repository, base, changed, table)
+        restored += [path for path in new if path not in restored]
+        _restore(place, base, changed, restored)
+        lay_hidden(project.root, hidden, place)
+        commit = _commit(place, "Candidate with the base's benchmarks")
+        product = _product(project, place, commit, *names)
+        yield Candidate(product, place, [file.path for file in changed], restored, kept)
+    finally:
+        remove(place)
+
+
+@contextmanager
+def with_hidden(
+    project: Project, commit: str, hidden: Sequence[Path], place: Path
+) -> Iterator[Product]:
+    """The base with hidden workloads, as a product in the folder ``place``."""
+    try:
+        clone(project, commit, place)
+        lay_hidden(project.root, hidden, place)
+        yield _product(project, place, _commit(place, "Base with hidden workloads"), "base")
+    finally:
+        remove(place)
+
+
+def lay_hidden(root: Path, hidden: Sequence[Path], folder: Path) -> None:
+    """Lay files over a checkout: each at its place in the project, or at the top by its name."""
+    for file in hidden:
+        inside = file.is_relative_to(root)
+        target = folder / (file.relative_to(root) if inside else file.name)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, target)
+        except OSError as error:
+            raise UsageError(f"--hidden {file}: {system_reason(error)}") from None
+
+
+def _apply(folder: Path, patch: Path) -> None:
+    """Apply a patch; git refuses what would leave the folder."""
+    try:
+        size = patch.stat().st_size
+    except OSError as error:
+        raise UsageError(f"--patch {patch}: {system_reason(error)}") from None
+    if size > LARGEST_PATCH:
+        raise UsageError(f"--patch {patch}: it has more than {LARGEST_PATCH:,} bytes")
+    try:
+        git(folder, "apply", "--index", "--whitespace=nowarn", str(patch.resolve()))
+    except GitError as error:
+        first = str(error).strip().splitlines() or ["git gave no reason"]
+        raise UsageError(
+            f"--patch {patch} does not apply to the base: {shorten(first[0], 200)}"
+        ) from None
+
+
+def _commit(folder: Path, subject: str) -> str:
+    """Commit all that is in the candidate's own repository; what git ignores stays out."""
+    git(folder, "add", "--all")
+    git(folder, *QUIET_CHECKOUT, *AUTHOR, "commit", "--quiet", "--allow-empty", "-m", subject)
+    return git(folder, "rev-parse", "HEAD").strip()
+
+
+def _own(table: Table, changed: Sequence[ChangedFile]) -> tuple[list[str], list[str]]:
+    """The paths that measure or judge, and those that may but also build the program."""
+    restored = [file.path for file in changed if file.path in RULES]
+    kept: list[str] = []
+    for part in of_files(table, table, changed):
+        for path in part.files:
+            only = part.what in ONLY_MEASURE or measures(path) or RUNNER.fullmatch(path)
+            (restored if only else kept).append(path)
+    return list(dict.fromkeys(restored)), list(dict.fromkeys(kept))
+
+
+def _restore(
+    folder: Path, base: str, changed: Sequence[ChangedFile], restored: Sequence[str]
+) -> None:
+    added = {file.path for file in changed if file.added}
+    new = [path for path in restored if path in added]
+    old = [path for path in restored if path not in added]
+    if new:
+        git(folder, "--literal-pathspecs", "rm", "-r", "--quiet", "--force", "--", *new)
+    if old:
+        git(folder, *QUIET_CHECKOUT, "--literal-pathspecs", "checkout", "--quiet", base, "--", *old)
+
+
+def _product(project: Project, folder: Path, commit: str, *names: str) -> Product:
+    for name in names:
+        try:
+            return read_product(f"{name}={folder}@{commit}", project)
+        except UsageError:
+            if name == names[-1]:
+                raise
+    raise AssertionError("a product has a name")

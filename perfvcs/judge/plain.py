@@ -1,0 +1,93 @@
+"""What both sides of a judgement did where they were run as a user would start them."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BASE = 0  # its place among the versions
+SAME_SEED = (0, 1)  # executions that show whether a seed decides the output
+FIRST = 1.5  # times as long as every later execution: what is kept for these
+SHORT = 0.03  # seconds; below, what a first execution takes longer says nothing
+
+
+class Side(msgspec.Struct):
+    """The executions of one side: what they took by wall and by CPU time (s), the digests of their
+    outputs (empty where these are not read), the files and processes that they left, the most CPU
+    time (s) of processes for which nobody waited, the files of the base's copy that they changed,
+    and why one failed.
+    """
+
+    seconds: list[float] = []
+    cpu: list[float] = []
+    outputs: list[str] = []
+    files: set[str] = set()
+    processes: int = 0
+    adopted: float = 0.0
+    changed: list[str] = []
+    failure: str = ""
+
+    @property
+    def is_first_longer(self) -> bool:
+        """Whether the first took much longer than each later one, by wall or by CPU time."""
+        return _is_first_longer(self.seconds) or _is_first_longer(self.cpu)
+
+
+class Plain(msgspec.Struct):
+    """The plain executions of a job's command on both sides, in turns; ``job`` is its label.
+
+    The target is at ``position`` among the versions. ``drawn``: its input is another one in each
+    block. ``apart``: they ran in namespaces of their own, with empty shared folders. ``untried``
+    says why there are none; empty where there are some.
+    """
+
+    job: str
+    position: int
+    drawn: bool
+    apart: bool
+    untried: str = ""
+    base: Side = msgspec.field(default_factory=Side)
+    target: Side = msgspec.field(default_factory=Side)
+
+    @property
+    def failed(self) -> bool:
+        """Whether an execution failed."""
+        return bool(self.base.failure or self.target.failure)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the target's output is not the base's, which with one seed is always the same."""
+        base, target = self.base.outputs, self.target.outputs
+        if len(base) < len(SAME_SEED) or len(set(base[: len(SAME_SEED)])) > 1:
+            return False
+        return any(one != other for one, other in zip(base, target, strict=False))
+
+    @property
+    def agreeing(self) -> int:
+        """How many different outputs both sides have printed, each for the same input."""
+        pairs = zip(self.base.outputs, self.target.outputs, strict=False)
+        return len({one for one, other in pairs if one and one == other})
+
+    def ratios(self, metric: str) -> list[float]:
+        """The target's time over the base's, without the first executions of each side."""
+        base, target = self.base.seconds, self.target.seconds
+        if metric == "cpu":
+            base, target = self.base.cpu, self.target.cpu
+        pairs = zip(base[1:], target[1:], strict=False)
+        return [after / before for before, after in pairs if before > 0 and after > 0]
+
+
+def typical(side: Side) -> float:
+    """The median of the later executions, in s; of the first where there is no other."""
+    return median(side.seconds[1:] or side.seconds or [0.0])
+
+
+def _is_first_longer(times: Sequence[float]) -> bool:
+    first, *later = times
+    most = max(later, default=first)
+    return first > FIRST * most and first - most > SHORT

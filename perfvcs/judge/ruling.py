@@ -1,0 +1,312 @@
+"""A ruling: whether a change does what is expected of it, and is still right.
+
+``Ruling`` is what `perf judge --json` prints (``perfvcs-judge/1``, docs/judge.md).
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
+from msgspec import structs
+
+from perfvcs.check.narrowing import narrowed
+from perfvcs.judge.candidate import Candidate, Target, laid_out, with_hidden
+from perfvcs.judge.correctness import Correctness
+from perfvcs.judge.expectation import Expectation, Finding, decide
+from perfvcs.judge.quiet import Trust, trust
+from perfvcs.judge.safeguard import GuardCheck, Seen, examine, said_by, series_apart
+from perfvcs.judge.trials import Incorrect, Trials
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
+from perfvcs.profile.naming import labelled
+from perfvcs.repository.state import State
+from perfvcs.text.characters import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from perfvcs.check.change import Change, Report
+    from perfvcs.jobs.configchanges import Table
+    from perfvcs.judge.plain import Plain
+    from perfvcs.measure.outcome import CampaignOutcome
+    from perfvcs.measure.rig import Rig
+
+Verdict = Literal["proved", "refuted", "not decided", "rejected", "failed"]
+FORMAT = "perfvcs-judge/1"
+STATUS = {"proved": 0, "refuted": 3, "not decided": 4, "failed": 5, "rejected": 6}
+LONGEST_NAME = 60  # characters of a target in a sentence
+BUDGET = 120.0  # seconds
+
+
+class JudgeRequest(NamedTuple):
+    """What is asked: of a ``target`` against the commit ``base``.
+
+    ``table`` is the base's perf.toml. ``correct`` are the commands that the target has to pass,
+    ``hidden`` the files that are laid over both sides, ``budget`` the seconds for all of it.
+    Only the ``benchmarks`` count. ``wait``: for another run to end.
+    ``same_output``: what the jobs print has to be what the base's print. ``sandbox``: both sides
+    run without network, and with the rest of the disk read-only.
+    """
+
+    base: str
+    target: Target
+    expectation: Expectation
+    table: Table
+    budget: float = BUDGET
+    correct: tuple[str, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    benchmarks: BenchmarkFilter = EVERYTHING
+    wait: bool = False
+    same_output: bool = False
+    sandbox: bool = False
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """One comparison of a ruling; effects are shares of the base."""
+
+    benchmark: str
+    metric: str
+    word: str
+    effect: float | None
+    low: float | None
+    high: float | None
+    pairs: int
+
+    @classmethod
+    def of(cls, change: Change) -> Compared:
+        """A change as a ruling tells it."""
+        return cls(
+            labelled(change.job, change.uid, change.size),
+            change.metric,
+            change.word,
+            change.effect,
+            change.low,
+            change.high,
+            min(change.executions),
+        )
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """What a ruling took: ``seconds`` of its ``budget``, and ``pairs`` of executions."""
+
+    seconds: float
+    budget: float
+    pairs: int
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left of the budget."""
+        return max(0.0, self.budget - self.seconds)
+
+
+class Ruling(msgspec.Struct, frozen=True, kw_only=True):
+    """The verdict on a change, and all that it rests on.
+
+    ``decided_by`` is the comparison that decides; ``guard`` has the checks by name, ``next`` the
+    commands that go on, as they can be run.
+    """
+
+    format: str = FORMAT
+    verdict: Verdict
+    why: str
+    expectation: str
+    base: str
+    target: str
+    decided_by: Compared | None = None
+    comparisons: list[Compared] = []
+    guard: dict[str, GuardCheck] = {}
+    trust: Trust | None = None
+    cost: Cost
+    restored: list[str] = []
+    next: list[str] = []
+
+    @property
+    def status(self) -> int:
+        """The exit status."""
+        return STATUS[self.verdict]
+
+
+def judge(rig: Rig, asked: JudgeRequest) -> Ruling:
+    """Measures the target against the base in turns, now, and judges it.
+
+    No stored profile counts; only builds are used again. Raises UsageError where there is nothing
+    to judge.
+    """
+    began = time.monotonic()
+    rig.repository.acceptances = []  # these are about checks, and the change may have written them
+    with ExitStack() as stack:
+        # not below .perf, where a session sweeps up what others left
+        place = Path(stack.enter_context(TemporaryDirectory(prefix="perfvcs-judge-")))
+        candidate = stack.enter_context(
+            laid_out(
+                rig.repository.project,
+                asked.base,
+                asked.target,
+                asked.table,
+                place / "target",
+                hidden=asked.hidden,
+            )
+        )
+        baseline, specs = stack.enter_context(judged_base(rig, asked, place / "base"))
+        return _measured(rig, asked, candidate, baseline, (candidate.product.spec, *specs), began)
+
+
+@contextmanager
+def judged_base(
+    rig: Rig, asked: JudgeRequest, place: Path
+) -> Iterator[tuple[State, tuple[str, ...]]]:
+    """The base as it is measured, and the products that this takes: one in the folder ``place``
+    where hidden files are laid over it.
+    """
+    if not asked.hidden:
+        yield State(asked.base), ()
+        return
+    with with_hidden(rig.repository.project, asked.base, asked.hidden, place) as product:
+        yield State(asked.base, product.digest, product=product.name), (product.spec,)
+
+
+def _measured(
+    rig: Rig,
+    asked: JudgeRequest,
+    candidate: Candidate,
+    baseline: State,
+    specs: tuple[str, ...],
+    began: float,
+) -> Ruling:
+    from perfvcs.check.method import CheckRequest
+    from perfvcs.measure.campaign import settle
+    from perfvcs.measure.request import Request
+
+    repository, product = rig.repository, candidate.product
+    target = State(asked.base, product.digest, product=product.name)
+    left = max(1.0, asked.budget - (time.monotonic() - began))
+    correctness = Correctness(asked.correct, began + asked.budget)
+    trials = Trials(left, correctness, sealed=asked.sandbox)
+    request = Request(
+        jobs=asked.benchmarks.jobs, committed=True, against=specs, budget=left, wait=asked.wait
+    )
+    question = CheckRequest("auto", None, asked.expectation.within)
+
+    jobs = len(request.apply(rig.config)[0])
+
+    def is_decided(report: Report) -> bool:
+        """Whether what a job gave so far decides it, if the others say nothing else."""
+        return decide(asked.expectation, report.changes, jobs=jobs).word != "not decided"
+
+    empty = empty_ruling(asked, candidate)
+    try:
+        outcome, session = settle(
+            replace(rig, executor=trials), (baseline, target), request, question, until=is_decided
+        )
+    except Incorrect as error:
+        found = rejected(empty, str(error))
+    else:
+        if outcome.failures or not outcome.profiles:
+            found = unmeasured(empty, list(map(str, outcome.failures)), outcome.warnings)
+        else:
+            criteria = repository.criteria(baseline, target, committed=True)
+            report = repository.compare(
+                baseline, target, question, session=session, criteria=criteria
+            )
+            if asked.benchmarks:
+                report = narrowed(report, asked.benchmarks)
+            found = decided(empty, asked, candidate, report, outcome, trials.plain)
+            found.guard["correct"] = correctness.check
+    cost = structs.replace(found.cost, seconds=time.monotonic() - began)
+    return structs.replace(found, cost=cost)
+
+
+def empty_ruling(asked: JudgeRequest, candidate: Candidate) -> Ruling:
+    """The ruling on a candidate before anything was measured."""
+    return Ruling(
+        verdict="failed",
+        why="nothing was measured",
+        expectation=str(asked.expectation),
+        base=asked.base[:10],
+        target=_name(asked.target),
+        cost=Cost(0.0, asked.budget, 0),
+        restored=candidate.restored,
+    )
+
+
+def rejected(empty: Ruling, reason: str) -> Ruling:
+    """The ruling on a target that is not correct."""
+    checks = {"correct": GuardCheck("rejected", reason)}
+    return structs.replace(empty, verdict="rejected", why=reason, guard=checks)
+
+
+def unmeasured(empty: Ruling, failures: Sequence[str], warnings: Sequence[str]) -> Ruling:
+    """The ruling on a target of which there are no figures: it failed, or the budget ended."""
+    verdict: Verdict = "failed" if failures else "not decided"
+    why = next(iter([*failures, *warnings]), "nothing was measured")
+    return structs.replace(empty, verdict=verdict, why=why)
+
+
+def decided(
+    empty: Ruling,
+    asked: JudgeRequest,
+    candidate: Candidate,
+    report: Report,
+    outcome: CampaignOutcome,
+    plain: Sequence[Plain],
+) -> Ruling:
+    """The ruling on what was measured."""
+    finding = decide(asked.expectation, report.changes)
+    deciding = finding.change
+    base = [profile for profile in outcome.profiles if profile.design.version == 0]
+    trusted = trust(base, (deciding.uid, deciding.metric) if deciding else None)
+    checks = examine(
+        Seen(
+            candidate,
+            report.changes,
+            plain,
+            trusted,
+            report.outputs,
+            same_output=asked.same_output,
+            left=report.left,
+            limits=report.limits,
+            apart=series_apart(outcome.profiles),
+        )
+    )
+    verdict, why = _verdict(finding, checks)
+    pairs = max(profile.design.executions for profile in outcome.profiles)
+    return structs.replace(
+        empty,
+        verdict=verdict,
+        why=why,
+        decided_by=None if deciding is None else Compared.of(deciding),
+        comparisons=[Compared.of(change) for change in report.compared],
+        guard=checks,
+        trust=trusted,
+        cost=structs.replace(empty.cost, pairs=pairs),
+        next=_next(asked, candidate),
+    )
+
+
+def _verdict(finding: Finding, checks: Mapping[str, GuardCheck]) -> tuple[Verdict, str]:
+    """The verdict and why: what rejects comes first, and nothing that is in doubt is proved."""
+    if reasons := said_by(checks, "rejected"):
+        return "rejected", "; ".join(reasons)
+    doubts = said_by(checks, "doubted")
+    if doubts and finding.word == "proved":
+        return "not decided", "; ".join(doubts)
+    return finding.word, finding.why
+
+
+def _next(asked: JudgeRequest, candidate: Candidate) -> list[str]:
+    """What shows more: the figures, and for two revisions the function."""
+    commands = [f"perf show {asked.base[:10]} {candidate.product.name}"]
+    if asked.target.revision:
+        commands.append(f"perf blame {asked.base[:10]} {asked.target.revision}")
+    return commands
+
+
+def _name(target: Target) -> str:
+    if target.patch is not None:
+        return target.patch.name
+    return shorten(target.name, LONGEST_NAME) or "the working tree"

@@ -1,0 +1,230 @@
+"""A tournament: several candidates against one base in one session, ranked.
+
+``Standings`` is what `perf judge --tournament --json` prints (``perfvcs-tournament/1``).
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from perfvcs.errors import UsageError
+from perfvcs.judge.candidate import Candidate, laid_out
+from perfvcs.judge.correctness import Correctness
+from perfvcs.judge.expectation import gain_of, is_better
+from perfvcs.judge.ruling import (
+    Cost,
+    JudgeRequest,
+    Ruling,
+    decided,
+    empty_ruling,
+    judged_base,
+    rejected,
+    unmeasured,
+)
+from perfvcs.judge.trials import Trials
+from perfvcs.measure.product import MOST_PRODUCTS
+from perfvcs.repository.state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfvcs.check.change import Report
+    from perfvcs.judge.candidate import Target
+    from perfvcs.measure.outcome import CampaignOutcome
+    from perfvcs.measure.rig import Rig
+
+FORMAT = "perfvcs-tournament/1"
+BLOCKS = 30  # at most; the budget mostly ends before
+
+
+class Place(msgspec.Struct, frozen=True):
+    """A candidate's place, from 1; those that nothing tells apart share one. None where its ruling
+    excludes it.
+    """
+
+    place: int | None
+    ruling: Ruling
+
+
+class Standings(msgspec.Struct, frozen=True, kw_only=True):
+    """All candidates: the best first, then those that a ruling excludes."""
+
+    format: str = FORMAT
+    base: str
+    expectation: str
+    places: list[Place]
+    cost: Cost
+
+    @property
+    def status(self) -> int:
+        """The exit status: that of the best candidate."""
+        return self.places[0].ruling.status
+
+
+class _Competitor(msgspec.Struct):
+    """A candidate in the session, what is asked of it, the state that it is measured as, and its
+    ruling.
+    """
+
+    candidate: Candidate
+    asked: JudgeRequest
+    state: State
+    ruling: Ruling
+    gain: float | None = None  # of which nothing is known
+
+    @classmethod
+    def of(cls, candidate: Candidate, asked: JudgeRequest) -> _Competitor:
+        """A candidate before it is measured."""
+        product = candidate.product
+        state = State(asked.base, product.digest, product=product.name)
+        return cls(candidate, asked, state, empty_ruling(asked, candidate))
+
+
+def compete(rig: Rig, asked: JudgeRequest, targets: Sequence[Target]) -> Standings:
+    """Measures all targets and the base in balanced blocks, judges each, and ranks them.
+
+    Raises UsageError where there is nothing to judge.
+    """
+    most = MOST_PRODUCTS - bool(asked.hidden)  # the base is a product then, too
+    if not 2 <= len(targets) <= most:
+        beside = " beside --hidden" if asked.hidden else ""
+        raise UsageError(f"a tournament{beside} has 2 to {most} candidates, not {len(targets)}")
+    began = time.monotonic()
+    rig.repository.acceptances = []  # these are about checks
+    with ExitStack() as stack:
+        place = Path(stack.enter_context(TemporaryDirectory(prefix="perfvcs-judge-")))
+        baseline, specs = stack.enter_context(judged_base(rig, asked, place / "base"))
+        competitors = [
+            _Competitor.of(
+                stack.enter_context(
+                    laid_out(
+                        rig.repository.project,
+                        asked.base,
+                        target,
+                        asked.table,
+                        place / f"target-{number}",
+                        hidden=asked.hidden,
+                        names=(f"candidate-{number}", f"judged-candidate-{number}"),
+                    )
+                ),
+                asked._replace(target=target),
+            )
+            for number, target in enumerate(targets, 1)
+        ]
+        outcome = _measure(rig, asked, baseline, specs, competitors, began)
+        places = _ranked(rig, competitors, asked, outcome)
+    pairs = max(place.ruling.cost.pairs for place in places)
+    cost = Cost(time.monotonic() - began, asked.budget, pairs)
+    return Standings(
+        base=asked.base[:10], expectation=str(asked.expectation), places=places, cost=cost
+    )
+
+
+def _measure(
+    rig: Rig,
+    asked: JudgeRequest,
+    baseline: State,
+    specs: Sequence[str],
+    competitors: Sequence[_Competitor],
+    began: float,
+) -> CampaignOutcome:
+    """Measure all in one session, and note the ruling on each."""
+    from perfvcs.measure.budget import run
+    from perfvcs.measure.outcome import CampaignOutcome
+    from perfvcs.measure.request import Request
+    from perfvcs.measure.storedsession import opened
+
+    left = max(1.0, asked.budget - (time.monotonic() - began))
+    correctness = Correctness(asked.correct, began + asked.budget, len(competitors))
+    trials = Trials(left, correctness, sealed=asked.sandbox)
+    request = Request(
+        jobs=asked.benchmarks.jobs,
+        committed=True,
+        against=(*specs, *(competitor.candidate.product.spec for competitor in competitors)),
+        budget=left,
+        wait=asked.wait,
+    )
+    states = [baseline, *(competitor.state for competitor in competitors)]
+    outcome = CampaignOutcome()
+    with opened(replace(rig, executor=trials), states, request, outcome) as session:
+        run(session, dict.fromkeys(range(len(session.cells)), BLOCKS))
+    for position, competitor in enumerate(competitors, 1):
+        if reason := trials.incorrect.get(position):
+            competitor.ruling = rejected(competitor.ruling, reason)
+        else:
+            _judge(rig, baseline, competitor, outcome, trials, position)
+            competitor.ruling.guard["correct"] = correctness.check
+    return outcome
+
+
+def _judge(
+    rig: Rig,
+    baseline: State,
+    competitor: _Competitor,
+    outcome: CampaignOutcome,
+    trials: Trials,
+    position: int,
+) -> None:
+    """Note the ruling on a candidate, and how much it gained."""
+    of_both = [profile for profile in outcome.profiles if profile.design.version in (0, position)]
+    if {profile.design.version for profile in of_both} != {0, position}:
+        failures = [
+            str(failure) for failure in outcome.failures if failure.version == competitor.state.name
+        ]
+        competitor.ruling = unmeasured(competitor.ruling, failures, outcome.warnings)
+        return
+    asked = competitor.asked
+    report = _compare(rig, asked, baseline, competitor.state, outcome)
+    plain = [attempt for attempt in trials.plain if attempt.position == position]
+    competitor.ruling = decided(
+        competitor.ruling, asked, competitor.candidate, report, outcome, plain
+    )
+    competitor.gain = gain_of(asked.expectation, report.changes)
+
+
+def _compare(
+    rig: Rig, asked: JudgeRequest, first: State, second: State, outcome: CampaignOutcome
+) -> Report:
+    from perfvcs.check.method import CheckRequest
+    from perfvcs.check.narrowing import narrowed
+
+    repository = rig.repository
+    session = outcome.profiles[0].collected.session
+    question = CheckRequest("auto", None, asked.expectation.within)
+    criteria = repository.criteria(first, second, committed=True)
+    report = repository.compare(first, second, question, session=session, criteria=criteria)
+    return narrowed(report, asked.benchmarks) if asked.benchmarks else report
+
+
+def _ranked(
+    rig: Rig, competitors: Sequence[_Competitor], asked: JudgeRequest, outcome: CampaignOutcome
+) -> list[Place]:
+    """The candidates with their places; last those that are excluded, or were not measured.
+
+    A candidate shares the place of the one before it unless that is better beyond chance.
+    """
+    fair = [
+        competitor
+        for competitor in competitors
+        if competitor.gain is not None and competitor.ruling.verdict not in ("rejected", "failed")
+    ]
+    fair.sort(key=lambda competitor: -(competitor.gain or 0.0))
+    places: list[Place] = []
+    for number, competitor in enumerate(fair, 1):
+        place = number
+        if number > 1:
+            report = _compare(rig, asked, competitor.state, fair[number - 2].state, outcome)
+            before = places[-1].place
+            comparisons = len(fair) * (len(fair) - 1) // 2
+            is_apart = is_better(asked.expectation, report.changes, comparisons)
+            place = number if is_apart or before is None else before
+        places.append(Place(place, competitor.ruling))
+    excluded = [competitor for competitor in competitors if competitor not in fair]
+    return places + [Place(None, competitor.ruling) for competitor in excluded]

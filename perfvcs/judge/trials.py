@@ -1,0 +1,182 @@
+"""What is tried on both sides of a judgement before and while it is measured."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from perfvcs.errors import PerfError
+from perfvcs.judge.attempt import Attempt
+from perfvcs.judge.footprint import altered, differing, stamps
+from perfvcs.judge.plain import BASE
+from perfvcs.judge.sandbox import Sandbox
+from perfvcs.measure.executor import LocalExecutor, Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from contextlib import ExitStack
+
+    from perfvcs.judge.footprint import Stamps
+    from perfvcs.judge.plain import Plain
+    from perfvcs.measure.journal import Identity
+    from perfvcs.measure.sites import SiteKind, Sites
+    from perfvcs.measure.tally import Tally
+    from perfvcs.plugins.collector import Observations, Run
+
+AMONG = 5  # blocks, after which one more of each side runs
+SHARE = 0.25  # of the budget for all of them
+
+
+class Incorrect(PerfError):
+    """A target does not pass a command of ``--correct``."""
+
+    exit_code = 6
+
+
+class Trials:
+    """What is tried on the sites of a judgement before it is measured.
+
+    Makes the executor of the session (``width`` blocks at a time): that has the sites. ``check`` is
+    called with them, the place of the target among the versions, and the sandbox, in which all of
+    it runs if that is ``sealed``.
+    """
+
+    width = 1
+
+    def __init__(
+        self,
+        budget: float,
+        check: Callable[[Sites, int, Sandbox | None], None],
+        *,
+        sealed: bool = False,
+    ) -> None:
+        self.budget, self.check, self.sealed = budget, check, sealed
+        self.tries: Sequence[Attempt] = ()
+        self.incorrect: dict[int, str] = {}
+
+    def __call__(self, sites: Sites, tally: Tally) -> LocalExecutor:
+        """The executor of the session."""
+        return _Executor(sites, tally, self)
+
+    def run(
+        self,
+        sites: Sites,
+        tries: Sequence[Attempt],
+        sandbox: Sandbox | None,
+        tally: Tally,
+        look: Callable[[int], None],
+    ) -> None:
+        """Try what is to be tried: first what a first execution does, which nothing came before,
+        then whether each target is right. One of several that is not is given up. ``look`` is
+        called after what ran of the version at a position.
+        """
+        began, self.tries = time.monotonic(), tries
+        end = began + SHARE * self.budget
+        for attempt in tries:
+            attempt.end = began + self.budget
+            attempt.first(end - time.monotonic())
+            look(attempt.plain.position)
+        for position in dict.fromkeys(attempt.plain.position for attempt in tries):
+            try:
+                self.check(sites, position, sandbox)
+            except Incorrect as error:
+                if len(sites.versions) == len((BASE, position)):
+                    raise
+                self.incorrect[position] = str(error)
+                for number in range(len(sites.cells)):
+                    tally.give_up(number, position, str(error))
+            look(position)
+        self.tries = [each for each in tries if each.plain.position not in self.incorrect]
+        for place, attempt in enumerate(self.tries):
+            attempt.run((end - time.monotonic()) / (len(self.tries) - place))
+            look(attempt.plain.position)
+
+    def note(self, changed: Iterable[str], position: int) -> None:
+        """Note files of the base's copy that the version at a position changed."""
+        for attempt in self.tries:
+            target = attempt.plain.target
+            if position == attempt.plain.position:
+                target.changed += sorted(set(changed).difference(target.changed))
+
+    @property
+    def plain(self) -> list[Plain]:
+        """What was seen."""
+        return [attempt.plain for attempt in self.tries]
+
+
+class _Executor(LocalExecutor):
+    """Tries the sites once they are made."""
+
+    def __init__(self, sites: Sites, tally: Tally, trials: Trials) -> None:
+        super().__init__(sites, tally)
+        self._trials = trials
+        self._sandbox = Sandbox.of(sites) if trials.sealed else None
+        self._by_builds: dict[int, set[str]] = {}
+        self._is_tournament = len(self.versions) > len((BASE, BASE + 1))
+        if self._sandbox is not None:
+            self.within = self._sealed
+
+    def prepare(self, identity: Identity, stack: ExitStack) -> None:
+        """Make the sites and try them."""
+        super().prepare(identity, stack)
+        self._begun = self._copy()
+        tries = [
+            Attempt(self.sites, number, position, self.scratch, identity.seed, self._sandbox)
+            for position in range(BASE + 1, len(self.versions))
+            for number in range(len(self.cells))
+            if {(number, BASE), (number, position)} <= self.tally.alive
+        ]
+        if tries:
+            self.tally.progress.say("running both sides as a user would")
+            self._trials.run(self.sites, tries, self._sandbox, self.tally, self._look)
+        for position, changed in self._by_builds.items():
+            self._trials.note(changed, position)
+
+    def _prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
+        """Make the sites of a version, and note what that changes in the base's copy."""
+        before = self._copy() if position != BASE else {}
+        super()._prepare(position, kind, stack)
+        if before:
+            changed = differing(before, self._copy())
+            self._by_builds.setdefault(position, set()).update(changed)
+
+    def _copy(self) -> Stamps:
+        """The base's copies as they are now; empty where none could be made."""
+        return stamps(self.sites.folders(BASE))
+
+    def running(self, blocks: Iterable[Wanted]) -> Iterator[None]:
+        """Run blocks, and now and then both sides as a user would."""
+        for block in blocks:
+            yield from super().running([block])
+            if not self._is_tournament:
+                self._look(BASE + 1)
+            if block.block % AMONG == AMONG - 1:
+                for attempt in self._trials.tries:
+                    if attempt.number in block.cells and self.tally.fits(attempt.number):
+                        attempt.more()
+                        self._look(attempt.plain.position)
+
+    def _execute(
+        self, number: int, position: int, binary: int, seed: int, failures: list[str]
+    ) -> Observations | None:
+        """One execution, after which one of several candidates has not changed the base's copies
+        unnoticed; it is looked at after the base's, too, so that all find the same caches.
+        """
+        seen = super()._execute(number, position, binary, seed, failures)
+        if self._is_tournament:
+            self._look(position)
+        return seen
+
+    def _look(self, position: int) -> None:
+        """Note what the version at a position has changed in the base's copies, but for what the
+        base itself changes there, and what is new, which may be a report.
+        """
+        changed = altered(self._begun)
+        if changed and position != BASE:
+            own = {name for plain in self._trials.plain for name in plain.base.changed}
+            self._trials.note({name for _, name in changed} - own, position)
+            self._begun |= changed
+
+    def _sealed(self, run: Run) -> tuple[str, ...]:
+        assert self._sandbox is not None
+        return self._sandbox.around(run.scratch, run.scratch, run.cwd, self.folders.folder)

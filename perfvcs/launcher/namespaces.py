@@ -1,0 +1,132 @@
+"""Linux namespaces around an execution: empty shared folders and memory and, if it is sealed, no
+network and a disk that is read-only beside its own folders.
+
+See unshare(1) and mount_namespaces(7). They are made before the launcher starts, so that they take
+none of the time that it measures.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+SHARED = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
+KERNELS = ("/proc", "/sys", "/dev")  # mounts that hold no files of a disk
+OCTAL = re.compile(r"\\([0-7]{3})")
+TRIED = 10  # seconds
+
+
+def around(
+    scratch: Path, kept: Sequence[Path], writable: Sequence[Path] = (), *, sealed: bool = False
+) -> tuple[str, ...]:
+    """The words of a command that starts another one in namespaces of its own.
+
+    The shared folders are empty there, but for the folders that are ``kept`` and those of PATH;
+    what they get lies in ``scratch``. ``sealed``: there is no network, and only the ``writable``
+    folders can be written.
+    """
+    kinds = ["--user", "--map-root-user", "--mount", "--ipc", *(["--net"] if sealed else [])]
+    programs = [Path(entry) for entry in os.get_exec_path() if Path(entry).is_dir()]
+    steps = list(_steps(scratch, [*kept, *programs], writable, sealed=sealed))
+    # the folder that it is in is that below the new mounts
+    script = " && ".join([*steps, 'cd "$PWD"', 'exec "$@"'])
+    return (_found("unshare"), *kinds, "--", "/bin/sh", "-c", script, "namespaces")
+
+
+@cache
+def lacking() -> str:
+    """Why no namespaces can be made here; empty where they can."""
+    tools = [name for name in ("unshare", "mount") if shutil.which(name) is None]
+    if tools:
+        return f"{tools[0]} is missing: install util-linux"
+    with tempfile.TemporaryDirectory(prefix="perfvcs-") as folder:
+        words = around(Path(folder), [Path(folder)], [Path(folder)], sealed=True)
+        try:
+            done = subprocess.run(
+                [*words, "/bin/true"],
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=TRIED,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return str(error)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["unshare failed"])[-1]
+        return f"the system allows no namespaces of one's own ({last})"
+    return ""
+
+
+def _steps(
+    scratch: Path, kept: Sequence[Path], writable: Sequence[Path], *, sealed: bool
+) -> Iterator[str]:
+    """The commands that lay out the namespaces.
+
+    1. Folders that can be written become mounts of their own, which the third step spares.
+    2. What is kept of a shared folder is mounted in its place in an empty one.
+    3. The mounts that were there before become read-only.
+    4. The empty folders take the places of the shared ones.
+    """
+    mount = shlex.quote(_found("mount"))
+    top = scratch.resolve() / "shared"
+    top.mkdir(exist_ok=True)
+
+    def shared_folder(place: Path) -> Path:
+        return top / "-".join(place.parts[1:])
+
+    shared = [place for place in SHARED if place.is_dir() and not place.is_symlink()]
+    shared.sort(key=top.is_relative_to)  # the one that hides the others comes last
+    inside = _outermost([*writable, top]) if sealed else []
+    for path in inside:
+        yield f"{mount} --rbind {_quoted(path)} {_quoted(path)}"
+    for place in shared:
+        empty = shared_folder(place)
+        empty.mkdir(parents=True, exist_ok=True)
+        for path in _outermost([path for path in kept if path.resolve().is_relative_to(place)]):
+            there = empty / path.relative_to(place)
+            there.mkdir(parents=True, exist_ok=True)
+            yield f"{mount} --rbind {_quoted(path)} {_quoted(there)}"
+            if sealed and path not in inside:
+                yield f"{mount} -o remount,bind,ro {_quoted(there)}"
+    if sealed:
+        for point in _mounted():
+            yield f"{mount} -o remount,bind,ro {_quoted(point)}"
+    for place in shared:
+        empty = shared_folder(place)
+        yield f"{mount} --rbind {_quoted(empty)} {_quoted(place)}"
+
+
+def _outermost(paths: Sequence[Path]) -> list[Path]:
+    """The paths without those that lie in others."""
+    distinct = sorted({path.resolve() for path in paths})
+    return [path for path in distinct if not any(other in path.parents for other in distinct)]
+
+
+def _mounted() -> list[Path]:
+    """The folders at which file systems are mounted now, but for the kernel's own."""
+    points = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        text = OCTAL.sub(lambda found: chr(int(found[1], 8)), line.split()[4])
+        is_kernels = any(text == top or text.startswith(f"{top}/") for top in KERNELS)
+        if not is_kernels and Path(text).is_dir():
+            points.append(Path(text))
+    return list(dict.fromkeys(points))
+
+
+def _found(tool: str) -> str:
+    return shutil.which(tool) or tool
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))

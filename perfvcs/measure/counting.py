@@ -1,0 +1,287 @@
+"""Work beside time: after a timed session, one or two executions of each version are counted, by
+units where the program has some, and where that costs little.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import structs
+
+from perfvcs.collectors._shared.commandrun import is_python, mentions
+from perfvcs.errors import PerfError
+from perfvcs.jobs import Cell, matrix
+from perfvcs.plugins.collector import EVERY_UNIT
+from perfvcs.profile.summary import summarise
+from perfvcs.text.quantity import duration
+from perfvcs.text.words import counted, listed
+
+if TYPE_CHECKING:
+    from perfvcs.measure.outcome import CampaignOutcome
+    from perfvcs.measure.request import Request
+    from perfvcs.measure.rig import Rig
+    from perfvcs.measure.session import Session
+    from perfvcs.measure.sites import Sites
+    from perfvcs.profile import Profile
+    from perfvcs.repository.state import State
+
+SHARE = 0.2  # of the session that counting may take
+EXECUTIONS = 2  # of each version: two show how much a count varies by itself
+TIMED = ("time", "pytest")  # the collectors beside which work is counted
+# the formats of harnesses whose programs say when each unit begins and ends
+DIVISIBLE = ("google-benchmark", "pytest-benchmark")
+COUNTED = ("instructions", "bytecodes")  # metrics
+# names in what chooses functions by the processor, as gcc and clang do it
+DISPATCHING = (b"__cpu_model", b"__cpu_indicator_init")
+RUNS = 2  # of each unit in a counted execution, about
+COUNTING = ("instructions", "bytecode")  # collectors that count it already
+# programs that compile while they run, so that no two runs execute the same instructions
+COMPILING = ("node", "nodejs", "deno", "bun", "java", "pypy", "pypy3", "luajit", "julia", "dotnet")
+HEAVY = 60  # how many times as long an execution may take that is counted
+
+
+class Counter(NamedTuple):
+    """A collector that counts work: its options, how many times as long an execution takes, and the
+    seconds that each takes beside that.
+
+    Measured with a C program of 37 million instructions and a Python program of 14 million
+    bytecodes: 25 and 3.2 times.
+    """
+
+    collector: str
+    options: dict[str, object]
+    slower: float
+    start: float
+    under: str
+
+
+NATIVE = Counter("instructions", {"tool": "cachegrind", "repeat": 0}, 30, 0.5, "valgrind")
+PYTHON = Counter("bytecode", {"warm": False, "least": 0.01}, 5, 0.2, "the counter of bytecodes")
+
+
+class UnitSeconds(NamedTuple):
+    """What one run of each unit of a job takes together (s), and all that were measured in an
+    execution.
+    """
+
+    once: float
+    measured: float
+
+
+class CountedJob(NamedTuple):
+    """A timed job under its counter, so often."""
+
+    cell: Cell
+    counter: Counter
+    executions: int
+    seconds: float
+
+
+def count(
+    rig: Rig,
+    pair: tuple[State, State],
+    request: Request,
+    outcome: CampaignOutcome,
+    session: str,
+    seconds: float,
+) -> None:
+    """Counts what both sides of a session execute, which took so many ``seconds``, and stores it
+    with the session; says what cannot be counted.
+
+    A job with ``exact = "auto"`` is counted where that takes at most a fifth of the whole.
+    """
+    cells, equipped = rig.asked(request)
+    if not request.exact or request.scheduler or not outcome.profiles or pair[0] == pair[1]:
+        return
+    present = {cell.label for cell in matrix(equipped.config) if cell.collector_name in COUNTING}
+    timed = [cell for cell in cells if cell.collector_name in TIMED and cell.label not in present]
+    room = seconds * SHARE / (1 - SHARE)
+    if request.budget is not None:
+        room = min(room, request.budget - seconds)
+    total = sum(profile.design.executions for profile in outcome.profiles) or 1
+    jobs, reasons = affordable(timed, seconds / total, room, units(outcome.profiles))
+    for reason in reasons:
+        rig.progress.say(reason)
+    if not jobs:
+        return
+    _announce(rig, jobs)
+    from perfvcs.measure.journal import Identity
+    from perfvcs.measure.progress import Reasons
+    from perfvcs.measure.rig import versions
+    from perfvcs.measure.session import Session
+    from perfvcs.measure.storedsession import kept
+
+    quiet, repository = Reasons(), rig.repository
+    identity = structs.replace(Identity.new(outcome.seeds[-1]), session=session)
+    found = type(outcome)()
+    try:
+        with repository.measuring(wait=request.wait):
+            both = versions(repository, pair, request)
+            sites = equipped.sites([job.cell for job in jobs], both)
+            with Session(sites, quiet, identity) as counting, kept(repository, counting, found):
+                for reason in _run(counting, sites, jobs):
+                    rig.progress.say(reason)
+    except PerfError as error:
+        quiet.fail(str(error))
+    outcome.paths += found.paths
+    outcome.profiles += found.profiles
+    if quiet.reasons:
+        rig.progress.say(f"work is not counted: {quiet.reasons[0]}")
+
+
+def _run(session: Session, sites: Sites, jobs: Sequence[CountedJob]) -> Iterator[str]:
+    """Counts jobs, and says which are not. What differs after a single execution of each version
+    may vary by itself, which another one shows.
+    """
+    often: dict[int, int] = {}
+    for number, job in enumerate(jobs):
+        if job.counter is NATIVE and mentions(sites.program(number, 0), DISPATCHING):
+            yield (
+                f"the work of {job.cell.label} is not counted: it chooses its code by the"
+                " processor, which is another one under valgrind"
+            )
+        else:
+            often[number] = job.executions
+    session.run(often)
+    once = [number for number, executions in often.items() if executions == 1]
+    if again := [number for number in once if _differs(session, number)]:
+        session.run(dict.fromkeys(again, 1))
+
+
+def _differs(session: Session, number: int) -> bool:
+    """Whether any count of a job differs between its versions."""
+    counts: list[dict[tuple[str, float | None], float]] = []
+    for profiles in session.so_far(number) or ():
+        rows = [summary for profile in profiles for summary in summarise(profile)]
+        counts.append(
+            {(row.uid, row.size): row.medians[0] for row in rows if row.metric in COUNTED}
+        )
+    return len(counts) > 1 and counts[0] != counts[1]
+
+
+def units(profiles: Iterable[Profile]) -> dict[str, UnitSeconds]:
+    """The jobs, by their labels, whose timed profiles have units."""
+    found: dict[str, UnitSeconds] = {}
+    for profile in profiles:
+        rows, times = profile.resources, defaultdict[tuple[int, object], list[float]](list)
+        for place, seconds in enumerate(rows.metrics.get("wall", ())):
+            if seconds is not None and rows.names[rows.uid[place]] != profile.job.name:
+                times[rows.uid[place], rows.size[place] if rows.size else None].append(seconds)
+        if times and profile.job.collector in TIMED:
+            measured = sum(map(sum, times.values())) / profile.design.executions
+            found[profile.job.label] = UnitSeconds(sum(map(median, times.values())), measured)
+    return found
+
+
+def affordable(
+    timed: Sequence[Cell],
+    seconds: float,
+    room: float,
+    by_unit: Mapping[str, UnitSeconds] | None = None,
+) -> tuple[list[CountedJob], list[str]]:
+    """The jobs that can be counted, as often as there is time for in ``room`` (s), and why others
+    cannot whose counts were asked for; an execution takes so many ``seconds``. Those of ``by_unit``
+    have units.
+    """
+    jobs, reasons = list[CountedJob](), list[str]()
+    for cell in timed:
+        has = (by_unit or {}).get(cell.label)
+        if cell.counting == "never" or not _is_divisible(cell, has):
+            continue
+        counter = PYTHON if _runs_python(cell) else NATIVE
+        counting = _counting(cell, counter, each=has is not None)
+        if reason := _uncountable(cell, counting):
+            if cell.counting == "always":
+                reasons.append(f"the work of {cell.label} is not counted: {reason}")
+            continue
+        each = 2 * (counter.start + _seconds(cell, counter, seconds, has))  # of both versions
+        often = min(EXECUTIONS, max(0, int(room / each)))
+        if cell.counting == "always":
+            often = EXECUTIONS
+        if often:
+            room -= often * each
+            jobs.append(CountedJob(counting, counter, often, often * each))
+    return jobs, reasons
+
+
+def _is_divisible(cell: Cell, has: UnitSeconds | None) -> bool:
+    """Whether the job is one program, or its harness says when a unit begins."""
+    if has is None:
+        return cell.reads is None and cell.collector_name != "pytest"
+    return cell.reads is None or cell.reads.format.replace("_", "-") in DIVISIBLE
+
+
+def _seconds(cell: Cell, counter: Counter, seconds: float, has: UnitSeconds | None) -> float:
+    """What counting one execution takes that takes so many ``seconds`` otherwise.
+
+    1. A program without units is slower as a whole.
+    2. Units are counted, and what a suite in Python does around them is as quick as ever.
+    3. A program that calls perfvcs by itself is counted once more, as a whole.
+    """
+    if has is None:
+        return counter.slower * seconds
+    inside = counter.slower * RUNS * has.once
+    suite = cell.collector_name == "pytest" or cell.reads is not None or "perfvcs_asv" in cell.cmd
+    if not suite:
+        return inside + counter.slower * seconds
+    return inside + (max(0.0, seconds - has.measured) if counter is PYTHON else 0.0)
+
+
+def _counting(cell: Cell, counter: Counter, *, each: bool) -> Cell:
+    from perfvcs.plugins import build
+
+    member = build("collectors", counter.collector, dict(counter.options), f"job `{cell.name}`")
+    return replace(
+        cell,
+        collector_name=counter.collector,
+        collector=member,
+        options=dict(counter.options),
+        executions=EXECUTIONS,
+        warmup=0,
+        binaries=1,
+        retries=0,
+        postprocessors=(),
+        auto=None,
+        timeout=cell.timeout * HEAVY,
+        unit=EVERY_UNIT if each else "",
+    )
+
+
+def _program(cell: Cell) -> str:
+    return Path(shlex.split(cell.cmd)[0]).name
+
+
+def _runs_python(cell: Cell) -> bool:
+    """Whether the command is a Python program, as far as its words tell."""
+    if cell.collector_name == "pytest" or (cell.reads and "pytest" in cell.reads.format):
+        return True
+    return cell.python is not None or is_python(shlex.split(cell.cmd)[0])
+
+
+def _uncountable(cell: Cell, counting: Cell) -> str:
+    """Why a job cannot be counted exactly; empty where it can."""
+    program = _program(cell)
+    if program.rstrip("0123456789.") in COMPILING:
+        return f"{program} compiles while it runs, so that no count repeats"
+    return counting.collector.available() or ""
+
+
+def _announce(rig: Rig, jobs: Sequence[CountedJob]) -> None:
+    names = listed(
+        [f"each unit of {job.cell.label}" if job.cell.unit else job.cell.label for job in jobs]
+    )
+    under = listed(list(dict.fromkeys(job.counter.under for job in jobs)))
+    often = counted(max(job.executions for job in jobs), "execution")
+    if any(job.executions == 1 for job in jobs):
+        often += " (2 where these differ)"
+    took = duration(sum(job.seconds for job in jobs))
+    rig.progress.say(
+        f"counting the work of {names}: {often} of each version under {under}, about {took}"
+        " (--no-exact leaves it out)"
+    )

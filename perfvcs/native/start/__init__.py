@@ -1,0 +1,1 @@
+"""On PYTHONPATH of executions whose heap is shuffled: what an interpreter runs as it starts."""

@@ -1,0 +1,144 @@
+"""The checks of the guard, and what they rest on, without a measurement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from perfvcs.check.change import Change
+from perfvcs.judge.candidate import Candidate
+from perfvcs.judge.correctness import Correctness
+from perfvcs.judge.footprint import altered, differing, stamps
+from perfvcs.judge.plain import Plain, Side
+from perfvcs.judge.quiet import Trust
+from perfvcs.judge.safeguard import Seen, doubts, examine, series_apart
+from perfvcs.judge.trials import Incorrect, _Executor
+from perfvcs.measure.executor import LocalExecutor
+
+QUIET = Trust(quiet=True)
+
+
+def change(uid: str, baseline: float, shift: float) -> Change:
+    return Change(
+        word="same",
+        job="build",
+        uid=uid,
+        metric="wall",
+        unit="s",
+        better="lower",
+        series="0" * 64,
+        shift=shift,
+        shift_low=shift - 0.001,
+        shift_high=shift + 0.001,
+        baseline=baseline,
+    )
+
+
+def guard(plain: list[Plain], changes: list[Change], apart: set[str]) -> dict[str, str]:
+    candidate: Candidate = SimpleNamespace(restored=[], kept=[])  # type: ignore[assignment]
+    checks = examine(Seen(candidate, changes, plain, QUIET, apart=apart))
+    return {name: check.word for name, check in checks.items()}
+
+
+class TestClocks:
+    # a build that is as fast from nothing, and faster when nothing has changed
+    CHANGES = (change("build", 2.0, 0.0), change("again", 1.0, -0.9))
+
+    def test_a_unit_that_is_a_process_of_its_own_is_no_part_of_another(self) -> None:
+        changes = list(self.CHANGES)
+        assert guard([], changes, set())["clocks"] == "rejected"
+        assert guard([], changes, {"0" * 64})["clocks"] == "passed"
+        assert doubts(changes, QUIET, set())
+        assert doubts(changes, QUIET, {"0" * 64}) == []
+
+    def test_which_series_these_are(self) -> None:
+        jobs = [SimpleNamespace(key=name, collector=name) for name in ("time", "rebuild")]
+        profiles: Any = [SimpleNamespace(job=job) for job in jobs]
+        assert series_apart(profiles) == {"rebuild"}
+
+
+class TestInputs:
+    @pytest.mark.parametrize(
+        ("outputs", "word"), [(["a", "b"], "passed"), ([], "not tried"), (["", ""], "not tried")]
+    )
+    def test_what_was_not_compared_was_not_tried(self, outputs: list[str], word: str) -> None:
+        side = Side(outputs=outputs)
+        plain = Plain("total", 1, drawn=True, apart=True, base=side, target=side)
+        assert guard([plain], [], set())["inputs"] == word
+
+    def test_jobs_in_copies_are_not_tried_and_what_they_change_is_seen(self) -> None:
+        plain = Plain("build", 1, drawn=False, apart=True, untried="build runs in copies")
+        names = ("processes", "first_execution", "files_left", "folders", "variables")
+        words = guard([plain], [], set())
+        assert {words[name] for name in names} == {"not tried"}
+        plain.target.changed.append("Makefile")
+        assert guard([plain], [], set())["folders"] == "rejected"
+
+
+class TestFootprint:
+    def test_all_copies_are_looked_at(self, tmp_path: Path) -> None:
+        folders = [tmp_path / "first", tmp_path / "second"]
+        for folder in folders:
+            folder.mkdir()
+            (folder / "work.py").write_text("x")
+        before = stamps(folders)
+        (folders[1] / "work.py").write_text("longer")
+        changed = altered(before)
+        assert [*changed] == [(folders[1], "work.py")]
+        assert differing(before, stamps(folders)) == {"work.py"}
+        assert altered(before | changed) == {}
+
+
+class TestBuilds:
+    def test_what_any_of_several_builds_changes_is_noted(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        folders = [tmp_path / "0", tmp_path / "1"]
+        for folder in folders:
+            folder.mkdir()
+            (folder / "work.py").write_text("x")
+
+        def build(executor: Any, position: int, kind: Any, stack: Any) -> None:  # noqa: ARG001
+            if kind.number < 2:
+                (folders[kind.number] / f"by-{kind.number}.py").write_text("x")
+
+        monkeypatch.setattr(LocalExecutor, "_prepare", build)
+        executor: Any = object.__new__(_Executor)
+        executor.sites = SimpleNamespace(folders=lambda _: folders)
+        executor._by_builds = {}
+        for number in range(3):
+            executor._prepare(1, SimpleNamespace(number=number), None)
+        assert executor._by_builds == {1: {"by-0.py", "by-1.py"}}
+
+
+class TestCorrectness:
+    @pytest.fixture
+    def sites(self, tmp_path: Path) -> Any:
+        """Two versions: the command finds out which by its folder."""
+        for name in ("0", "1", "home/tmp"):
+            (tmp_path / name).mkdir(parents=True)
+
+        def place(at: int) -> tuple[Path, dict[str, str]]:
+            return tmp_path / str(at), {"PATH": "/usr/bin:/bin"}
+
+        return SimpleNamespace(place=place, home=tmp_path / "home")
+
+    def failing(self, sites: Any, command: str, seconds: float) -> str:
+        import time
+
+        with pytest.raises(Incorrect) as caught:
+            Correctness([command], time.monotonic() + seconds)(sites, 1)
+        return str(caught.value)
+
+    def test_a_base_that_had_less_time_does_not_fail(self, sites: Any) -> None:
+        said = self.failing(sites, "sleep 20", 2.0)
+        assert "did not end within the 2 s" in said
+        assert "the base fails it, too" not in said
+
+    def test_a_base_that_fails_by_itself_does(self, sites: Any) -> None:
+        assert "the base fails it, too" in self.failing(sites, "exit 3", 20.0)
+        slow_target = "case $PWD in */1) sleep 20;; esac; exit 3"
+        assert "the base fails it, too" in self.failing(sites, slow_target, 2.0)

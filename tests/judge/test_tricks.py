@@ -1,0 +1,188 @@
+"""`perf judge` on changes that look fast beside the point: what its guard did not see at first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import Project, Said
+from judged import SETTINGS, WORK
+
+Perf = Callable[..., Said]
+
+BENCH = "import work\nfrom benchsize import size\n\nprint(work.total(size()))\n"
+SIZE = "def size():\n    return 1_200_000\n"
+
+
+@pytest.fixture
+def worked(project: Project) -> Project:
+    files = {"work.py": WORK, "bench_total.py": BENCH, "benchsize.py": SIZE}
+    project.commit("Work", **files, **{"perf.toml": SETTINGS})
+    return project
+
+
+def judged(perf: Perf, *words: str, budget: str = "40s", code: int | None = None) -> dict[str, Any]:
+    said = perf("judge", *words, "--budget", budget, "--json", code=code)
+    document: dict[str, Any] = json.loads(said.out)
+    return document
+
+
+@pytest.mark.slow
+def test_a_build_that_changes_the_copy_of_the_base(worked: Project, perf: Perf) -> None:
+    building = 'build = ["sh build.sh"]\n' + SETTINGS
+    worked.commit("Build", **{"perf.toml": building, "build.sh": "true\n"})
+    slower = (
+        "for other in ../*/work.py; do\n"
+        "    [ $other -ef work.py ] || echo 'for n in range(3_000_000): pass' >>$other\n"
+        "done\n"
+    )
+    worked.write("build.sh", slower)
+    document = judged(perf, code=6)
+    assert document["guard"]["folders"]["word"] == "rejected"
+    assert "its build, changes files of the base's copy: work.py" in document["why"]
+
+
+@pytest.mark.slow
+def test_what_changes_the_copy_of_the_base_while_it_is_measured(
+    worked: Project, perf: Perf
+) -> None:
+    meddling = (
+        "import glob, os\n\nif 'PERFVCS_SEED' in os.environ:\n"
+        "    for path in glob.glob('../*/work.py'):\n"
+        "        if not os.path.samefile(path, 'work.py'):\n"
+        "            with open(path, 'a') as file:\n"
+        "                file.write('#\\n')\n"
+    )
+    worked.write("work.py", meddling + WORK)
+    assert judged(perf, code=6)["guard"]["folders"]["word"] == "rejected"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["benchsize/__init__.py", "random.py"])
+def test_a_module_that_stands_before_one_of_the_benchmark(
+    worked: Project, perf: Perf, path: str
+) -> None:
+    worked.commit("Lot", **{"benchsize.py": "import random\n\n" + SIZE})
+    worked.write(path, "import work\n\nwork.total = lambda count: 3599994\n" + SIZE)
+    document = judged(perf, "--expect", "not-slower=50%")
+    assert document["restored"] == [path]
+    assert document["guard"]["benchmark_files"]["word"] == "warning"
+    # its own worth is measured: none
+    (change,) = (change for change in document["comparisons"] if change["metric"] == "cpu")
+    assert abs(change["effect"]) < 0.5
+
+
+@pytest.mark.slow
+def test_a_result_that_is_wrong_for_one_input_in_eight(worked: Project, perf: Perf) -> None:
+    drawn = "import sys\n\n" + BENCH.replace("size()", "size() // 40 + int(sys.argv[1]) % 64")
+    settings = SETTINGS.replace("bench_total.py", "bench_total.py {seed}")
+    worked.commit("Draw", **{"bench_total.py": drawn, "perf.toml": settings})
+    lazy = "def total(count):\n    if count % 8 == 3:\n        return 0\n"
+    worked.write("work.py", lazy + WORK.partition("\n")[2])
+    document = judged(perf, "--same-output", code=6)
+    assert document["guard"]["output"]["word"] == "rejected"
+
+
+@pytest.mark.slow
+def test_how_many_inputs_were_compared_is_said(worked: Project, perf: Perf) -> None:
+    drawn = "import sys\n\n" + BENCH.replace("size()", "size() // 40 + int(sys.argv[1]) % 64")
+    settings = SETTINGS.replace("bench_total.py", "bench_total.py {seed}")
+    worked.commit("Draw", **{"bench_total.py": drawn, "perf.toml": settings})
+    worked.write("work.py", WORK + "# the same\n")
+    said = judged(perf)["guard"]["inputs"]["said"]
+    assert said.startswith("total prints the same for ")
+    assert int(said.split()[-2]) >= 10
+
+
+@pytest.mark.slow
+def test_figures_that_the_program_writes_into_the_launchers_report(
+    worked: Project, perf: Perf
+) -> None:
+    forging = (
+        "import os\n\nfor number in range(3, 64):\n"
+        "    try:\n"
+        "        file = os.open(f'/proc/{os.getppid()}/fd/{number}', os.O_RDWR | os.O_NONBLOCK)\n"
+        "        if b'perfvcs-launcher' in os.pread(file, 99, 0):\n"
+        "            os.pwrite(file, b'\\nwall 4000000\\ncpu 4000000\\n', 50_000)\n"
+        "    except OSError:\n"
+        "        pass\n\n"
+    )
+    worked.write("work.py", forging + WORK)
+    document = judged(perf, code=5)
+    assert "something else wrote into the launcher's report" in document["why"]
+
+
+@pytest.mark.slow
+def test_a_budget_that_is_too_small_to_look_proves_nothing(worked: Project, perf: Perf) -> None:
+    """Whoever chooses the budget does not choose how far it is looked."""
+    skipping = "import os\n\n" + WORK.replace(
+        "range(count)", "range(0 if 'PERFVCS_SEED' in os.environ else count)"
+    )
+    worked.write("work.py", skipping)
+    for budget in ("2s", "4s"):
+        document = judged(perf, budget=budget)
+        assert document["verdict"] in ("not decided", "rejected"), document["why"]
+
+
+@pytest.mark.slow
+def test_a_change_that_deletes_the_benchmark(worked: Project, perf: Perf) -> None:
+    """The base's is back, and measures."""
+    (worked.root / "bench_total.py").unlink()
+    document = judged(perf, budget="20s")
+    assert document["restored"] == ["bench_total.py"]
+    assert document["verdict"] in ("not decided", "refuted")
+
+
+@pytest.mark.slow
+def test_a_target_that_cannot_be_built(worked: Project, perf: Perf) -> None:
+    building = 'build = ["sh build.sh"]\n' + SETTINGS
+    worked.commit("Build", **{"perf.toml": building, "build.sh": "true\n"})
+    worked.write("build.sh", "echo no compiler >&2; exit 1\n")
+    document = judged(perf, budget="20s", code=5)
+    assert document["verdict"] == "failed"
+    assert "no compiler" in document["why"]
+
+
+@pytest.mark.slow
+def test_an_output_that_is_no_text_is_compared(worked: Project, perf: Perf) -> None:
+    binary = BENCH.replace("print(work.total(size()))", "import os\nos.write(1, work.answer())")
+    answer = "\n\ndef answer():\n    return bytes([total(100_000) % 256, 0, 255]) * 70_000\n"
+    worked.commit("Binary", **{"bench_total.py": binary, "work.py": WORK + answer})
+    worked.write("work.py", (WORK + answer).replace("0, 255", "0, 254"))
+    document = judged(perf, "--same-output", budget="20s", code=6)
+    assert document["guard"]["output"]["word"] == "rejected"
+
+
+@pytest.mark.slow
+def test_a_build_is_measured_from_nothing_whatever_ran_in_the_checkout(
+    project: Project, perf: Perf
+) -> None:
+    makefile = "out: source\n\tsleep 0.3\n\tcp source out\n"
+    job = '[[job]]\nname = "build"\ncmd = "make -s"\ncollectors = ["rebuild"]\n'
+    files = {"Makefile": makefile, "source": "x\n", "perf.toml": job, ".gitignore": "out\n"}
+    project.commit("Build", **files)
+    project.write("source", "y\n")
+    # the check builds in the checkout of the target, before it is measured
+    words = ("--expect", "not-slower=50%", "--correct", "make -s")
+    document = judged(perf, *words, budget="20s", code=None)
+    (whole,) = (
+        change
+        for change in document["comparisons"]
+        if change["metric"] == "wall" and change["benchmark"] == "build"
+    )
+    assert abs(whole["effect"]) < 0.5
+    assert document["guard"]["first_execution"]["word"] == "not tried"
+    assert document["guard"]["clocks"]["word"] == "passed"
+
+
+@pytest.mark.slow
+def test_an_execution_that_hangs_ends_with_the_budget_and_is_no_failure(
+    worked: Project, perf: Perf
+) -> None:
+    hanging = "import os, time\n\nif 'PERFVCS_SEED' not in os.environ:\n    time.sleep(60)\n"
+    worked.write("work.py", hanging + WORK)
+    document = judged(perf, "--expect", "not-slower=90%", budget="6s", code=4)
+    assert document["verdict"] == "not decided"
+    assert document["cost"]["seconds"] < 6 + 15

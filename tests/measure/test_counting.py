@@ -1,0 +1,238 @@
+"""A measurement in turns counts work beside time: which jobs, how often, and what it says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Project, Said
+
+from perfvcs.jobs import matrix
+from perfvcs.jobs.config import read
+from perfvcs.measure import counting
+from perfvcs.measure.counting import UnitSeconds, affordable
+from perfvcs.plugins.collector import EVERY_UNIT
+from perfvcs.repository import Repository
+
+Perf = Callable[..., Said]
+LOOP = "total = 0\nfor i in range({}):\n    total += i\n"
+C_LOOP = """
+#include <stdio.h>
+int main(void) {{ volatile unsigned n = 0; for (int i = 0; i < {}; i++) n += i; return 0; }}
+"""
+
+
+def metrics() -> set[str]:
+    repository = Repository.find()
+    headers = repository.index.headers([repository.project.resolve("HEAD")])
+    return {name for header in headers for name in header.metrics}
+
+
+@pytest.fixture
+def python_project(project: Project) -> Project:
+    project.configure(f'cmd = "{sys.executable} loop.py"\nexact = "always"')
+    project.commit("one", **{"loop.py": LOOP.format(20_000)})
+    project.commit("two", **{"loop.py": LOOP.format(24_000)})
+    return project
+
+
+@pytest.mark.slow
+def test_a_python_program_has_its_bytecodes_counted(python_project: Project, perf: Perf) -> None:
+    said = perf("check", "--measure", "-n", "2", "--json", code=None)
+    assert python_project
+    (count,) = [one for one in json.loads(said.out)["changes"] if one["metric"] == "bytecodes"]
+    assert count["word"] == "degradation" and 0.1 < count["effect"] < 0.2
+    assert count["executions"] == [2, 2]
+    said = perf("check", "HEAD~1", "HEAD", code=None)
+    assert "more bytecodes" in said.out
+
+
+@pytest.mark.slow
+@pytest.mark.needs("gcc", "valgrind")
+def test_a_compiled_program_has_its_instructions_counted(project: Project, perf: Perf) -> None:
+    project.configure('cmd = "./loop"\nexact = "always"', top='build = ["gcc -O1 loop.c -o loop"]')
+    project.commit("one", **{"loop.c": C_LOOP.format(100_000), ".gitignore": "loop\n"})
+    project.commit("two", **{"loop.c": f"/* said */{C_LOOP.format(100_000)}"})
+    said = perf("check", "--measure", "-n", "2", code=None)
+    assert "counting the work of work: 2 executions of each version under valgrind" in said.err
+    document = json.loads(perf("check", "HEAD~1", "HEAD", "--json", code=None).out)
+    (count,) = [one for one in document["changes"] if one["metric"] == "instructions"]
+    assert (count["word"], count["effect"]) == ("same", 0)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("gcc", "valgrind")
+def test_what_chooses_its_code_by_the_processor_is_not_counted(
+    project: Project, perf: Perf
+) -> None:
+    """Valgrind has another one, so that equal counts would say nothing of what runs without."""
+    program = (
+        'int main(void) {{ volatile int n = 0; int most = __builtin_cpu_supports("avx2") ? {} : 9;'
+        " for (int i = 0; i < most; i++) n += i; return 0; }}"
+    )
+    project.configure('cmd = "./loop"\nexact = "always"', top='build = ["gcc loop.c -o loop"]')
+    project.commit("one", **{"loop.c": program.format(100_000), ".gitignore": "loop\n"})
+    project.commit("two", **{"loop.c": program.format(110_000)})
+    said = perf("check", "--measure", "-n", "2", code=None)
+    assert "the work of work is not counted: it chooses its code by the processor" in said.err
+    assert "instructions" not in metrics() and "wall" in metrics()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rounds", "executions"), [(20_000, 1), (26_000, 2)])
+def test_what_differs_after_one_execution_is_counted_once_more(
+    project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch, rounds: int, executions: int
+) -> None:
+    """A second one shows whether it varies by itself."""
+    monkeypatch.setattr(counting, "EXECUTIONS", 1)
+    project.configure(f'cmd = "{sys.executable} loop.py"\nexact = "always"')
+    project.commit("one", **{"loop.py": LOOP.format(20_000)})
+    project.commit("two", **{"loop.py": f"{LOOP.format(rounds)}"}, other="x")
+    said = perf("check", "--measure", "-n", "2", code=None)
+    document = json.loads(perf("check", "HEAD~1", "HEAD", "--json", code=None).out)
+    (count,) = [one for one in document["changes"] if one["metric"] == "bytecodes"]
+    assert count["executions"] == [executions] * 2
+    assert "1 execution (2 where these differ) of each version" in said.err
+
+
+@pytest.mark.slow
+def test_nothing_is_counted_where_nobody_wants_it(python_project: Project, perf: Perf) -> None:
+    said = perf("check", "--measure", "-n", "1", "--no-exact", code=None)
+    assert "counting" not in said.err and "bytecodes" not in metrics()
+    python_project.configure(f'cmd = "{sys.executable} loop.py"\nexact = "never"')
+    said = perf("check", "--measure", "-n", "1", "HEAD~1", "HEAD", code=None)
+    assert "counting" not in said.err and "bytecodes" not in metrics()
+
+
+@pytest.mark.slow
+@pytest.mark.needs("valgrind")
+def test_what_cannot_be_counted_is_said_and_what_was_timed_stays(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
+    """A program that ends with an error where valgrind runs it."""
+    script = 'case "$LD_PRELOAD" in *vg*) exit 7;; esac\n'
+    project.configure('cmd = "sh work.sh"\nexact = "always"')
+    project.commit("one", **{"work.sh": script})
+    project.commit("two", other="x")
+    said = perf("check", "--measure", "-n", "2", code=None)
+    assert tmp_path
+    assert "work is not counted: " in said.err and said.code in (0, 4)
+    assert "wall" in metrics() and "instructions" not in metrics()
+
+
+TESTS = """\
+from work import work
+
+def test_short():
+    assert work(300)
+
+def test_long():
+    assert work(20_000)
+"""
+WORK = (
+    "def work(n):\n    total = 0\n    for i in range(n):\n        total += {}\n    return total\n"
+)
+
+
+@pytest.mark.slow
+def test_each_test_has_its_bytecodes_counted(project: Project, perf: Perf) -> None:
+    """Setup, and what pytest does, are not among them."""
+    project.configure(
+        f'cmd = "{sys.executable} -m pytest -q"\nexact = "always"\ncollectors = ["pytest"]'
+    )
+    project.commit("one", **{"work.py": WORK.format("i"), "test_work.py": TESTS})
+    project.commit("two", **{"work.py": WORK.format("i * 2")})
+    said = perf("check", "--measure", "-n", "2", code=None)
+    assert "counting the work of each unit of work: 2 executions of each version" in said.err
+    document = json.loads(perf("check", "HEAD~1", "HEAD", "--json", code=None).out)
+    counts = {one["uid"]: one for one in document["changes"] if one["metric"] == "bytecodes"}
+    assert counts.keys() == {"test_work.py::test_short", "test_work.py::test_long"}
+    for one in counts.values():
+        assert 0.2 < one["effect"] < 0.35, "two of seven more in each round"
+    times = [one for one in document["changes"] if one["metric"] in ("wall", "cpu")]
+    assert len(times) == 4 and all("more bytecodes" in one["work"] for one in times)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("gcc", "valgrind")
+def test_each_part_of_a_compiled_program_has_its_instructions_counted(
+    project: Project, perf: Perf
+) -> None:
+    """Of the part whose code only moves, they are the same."""
+    program = """
+#include "perfvcs.h"
+static volatile unsigned n;
+int main(void)
+{{
+    perfvcs_timer timer = perfvcs_begin();
+    for (int i = 0; i < {}; i++) n += i;
+    perfvcs_end(timer, "moved", PERFVCS_NO_SIZE);
+    timer = perfvcs_begin();
+    for (int i = 0; i < 100000; i++) n += i;
+    perfvcs_end(timer, "kept", 5);
+    return 0;
+}}
+"""
+    build = 'build = ["gcc -O1 -pie -fPIE loop.c -o loop"]'
+    project.configure('cmd = "./loop"\nexact = "always"', top=build)
+    project.commit("one", **{"loop.c": program.format(100_000), ".gitignore": "loop\n"})
+    project.commit("two", **{"loop.c": program.format(120_000)})
+    perf("check", "--measure", "-n", "2", code=None)
+    document = json.loads(perf("check", "HEAD~1", "HEAD", "--json", code=None).out)
+    changes = {
+        (one["uid"], one["size"]): (one["word"], round(one["effect"], 2))
+        for one in document["changes"]
+        if one["metric"] == "instructions"
+    }
+    assert changes["kept", 5.0] == ("same", 0)
+    assert changes["moved", None][1] == 0.2
+    assert 0 < changes["work", None][1] < 0.2, "all of the program, too"
+
+
+@pytest.mark.parametrize(
+    ("job", "often"),
+    [
+        ({"cmd": "python -m pytest", "collectors": ["pytest"]}, [2]),
+        ({"cmd": "pytest --benchmark-json=b.json", "reads": "pytest-benchmark"}, [2]),
+        ({"cmd": "./bench", "reads": "google-benchmark"}, [2]),
+        ({"cmd": "./bench"}, []),  # all of it is slower under valgrind
+        ({"cmd": "go test -bench .", "reads": "go"}, []),  # which says nothing of its loops
+    ],
+)
+def test_units_are_counted_where_their_harness_says_when_they_begin(
+    job: dict[str, object], often: list[int]
+) -> None:
+    """Five seconds of which the units take a tenth, once each."""
+    cells = matrix(read({"job": [job]}))
+    by_unit = {cells[0].label: UnitSeconds(0.05, 4.5)}
+    counted, reasons = affordable(cells, 5.0, 40.0, by_unit)
+    assert [one.executions for one in counted] == often and not reasons
+    assert all(one.cell.unit == EVERY_UNIT for one in counted)
+    assert affordable(cells, 5.0, 1.0, by_unit) == ([], [])
+
+
+def jobs(text: str, seconds: float, room: float) -> tuple[list[int], list[str]]:
+    """How often each job is counted whose executions take so many seconds, and why others are
+    not.
+    """
+    cells = matrix(read({"job": [{"cmd": "python work.py", **json.loads(text)}]}))
+    counted, reasons = affordable(cells, seconds, room)
+    return [job.executions for job in counted], reasons
+
+
+@pytest.mark.parametrize(
+    ("asked", "room", "often"),
+    [("auto", 100.0, [2]), ("auto", 11.0, [1]), ("auto", 1.0, []), ("always", 1.0, [2])],
+)
+def test_counting_takes_no_more_than_its_share(asked: str, room: float, often: list[int]) -> None:
+    assert jobs(json.dumps({"exact": asked}), 1.0, room)[0] == often
+
+
+@pytest.mark.parametrize("program", ["node app.js", "/usr/bin/java -jar a.jar", "pypy3.10 a.py"])
+def test_what_compiles_while_it_runs_is_not_counted(program: str) -> None:
+    counted, warnings = jobs(json.dumps({"cmd": program, "exact": "always"}), 1.0, 100.0)
+    assert counted == [] and "compiles while it runs" in warnings[0]
+    assert jobs(json.dumps({"cmd": program}), 1.0, 100.0) == ([], [])

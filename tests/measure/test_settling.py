@@ -1,0 +1,59 @@
+"""`perf check --measure` looks at each job as soon as it can, and says how long it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from conftest import Project, Said
+
+from perfvcs.plan.expected import CHECKING, COLLECTING, USUAL_PAIRS, Estimate
+from perfvcs.statistics.multiplicity import PAIRS
+
+Perf = Callable[..., Said]
+JOBS = """
+[[job]]
+name = "noisy"
+cmd = "true"
+warmup = 0
+
+[[job]]
+name = "counted"
+cmd = "python work.py"
+collectors = ["bytecode"]
+executions = 1
+warmup = 0
+"""
+WORK = "for number in range(COUNT):\n    number * number\n"
+
+
+@pytest.mark.slow
+def test_what_is_decided_is_said_while_the_rest_is_measured(project: Project, perf: Perf) -> None:
+    project.commit(**{"perf.toml": JOBS, "work.py": WORK.replace("COUNT", "100")})
+    project.commit(**{"work.py": WORK.replace("COUNT", "100_000")})
+    said = perf("check", "--measure", "HEAD~1", "HEAD", code=None)
+    lines = said.err.splitlines()
+    decided = [number for number, line in enumerate(lines) if line.startswith("decided: ")]
+    assert "decided: counted became worse: bytecodes" in lines[decided[0]]
+    assert any("noisy" in line for line in lines[decided[0] + 1 :])
+    assert "counted" in said.out and "noisy" in said.out
+
+
+@pytest.mark.parametrize(
+    ("estimate", "said"),
+    [
+        (Estimate(0.2, 0.2), "under 1 s"),
+        (Estimate(240, 240), "about 4 min"),
+        (Estimate(240, 280), "about 4 min"),
+        (Estimate(240, 1200), "about 4 min, at most 20 min"),
+    ],
+)
+def test_an_estimate_is_what_is_expected_and_the_worst_case(estimate: Estimate, said: str) -> None:
+    assert str(estimate) == said
+
+
+def test_estimates_count_preparation_warm_up_and_both_sides() -> None:
+    assert Estimate.of_collect(5.0, 2.0, 10) == (COLLECTING + 27, COLLECTING + 27)
+    expected, most = Estimate.of_check(5.0, 2.0)
+    assert expected == CHECKING + 2 * (5 + 2 * (USUAL_PAIRS + 1))
+    assert most == CHECKING + 2 * (5 + 2 * (PAIRS + 1))

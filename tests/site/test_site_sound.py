@@ -1,0 +1,49 @@
+"""Every kind of page of a site by the rules of axe, and whether anything moves while it loads."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import BROWSER
+from test_site import Open, hostile, pages, site, tab
+
+pytestmark = BROWSER
+__all__ = ["hostile", "site", "tab"]
+MOVED = 0.05  # of the window, by the browser's own measure
+LARGEST = 600_000  # bytes of a page
+SHIFTS = """new Promise(done => {
+  const names = [];
+  let moved = 0;
+  new PerformanceObserver(list => list.getEntries().forEach(entry => {
+    moved += entry.value;
+    names.push(`${entry.value.toFixed(3)} ${entry.sources.map(one => one.node?.outerHTML?.slice(0, 90)).join(' & ')}`);
+  }))
+    .observe({type: "layout-shift", buffered: true});
+  setTimeout(() => done([moved, names]), 500);
+})"""
+
+
+@pytest.mark.parametrize("width", [400, 1400, 2560])
+@pytest.mark.parametrize("which", ["site", "hostile"])
+def test_no_page_breaks_a_rule_of_axe_or_moves_while_it_loads(
+    request: pytest.FixtureRequest, browser: Any, tab: Open, which: str, width: int
+) -> None:
+    axe = files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    broken, moved = {}, {}
+    for path in pages(request.getfixturevalue(which)):
+        opened = tab(path, width=width)
+        moved[path.name] = opened.run(SHIFTS)
+        browser.execute_script(axe)
+        broken[path.name] = browser.execute_async_script(
+            "axe.run({resultTypes: ['violations']}).then(found => arguments[0](found.violations"
+            ".map(one => [one.id, one.impact, one.nodes.length, one.nodes[0].html])))"
+        )
+    assert {name: rules for name, rules in broken.items() if rules} == {}
+    assert {name: share for name, share in moved.items() if share[0] >= MOVED} == {}
+
+
+def test_no_page_is_large(site: Path) -> None:
+    assert {path for path in site.rglob("*.html") if path.stat().st_size > LARGEST} == set()
