@@ -113,12 +113,14 @@ class Ended(Exception):
 @dataclass(frozen=True)
 class Stat:
     """The fields of /proc/PID/stat that say where a process stands: who its parent and session are,
-    and whether it runs.
+    and whether it runs. ``resident``: the pages of its memory; none while it begins and once it
+    ends.
     """
 
     parent: int
     session: int
     zombie: bool
+    resident: int
     fields: list[bytes]
 
     @classmethod
@@ -127,7 +129,8 @@ class Stat:
         fields = content.rpartition(b")")[2].split()
         if len(fields) < 40:
             raise Ended
-        return cls(int(fields[1]), int(fields[3]), fields[0] in (b"Z", b"X"), fields)
+        zombie = fields[0] in (b"Z", b"X")
+        return cls(int(fields[1]), int(fields[3]), zombie, int(fields[21]), fields)
 
 
 def stat(pid: int) -> Stat | None:
@@ -175,7 +178,8 @@ class WatchedProcess:
         }
         self.own["block_wait"] = int(numbers[39]) * CLOCK_TICK
         # newer kernels let only root read its input and output: those are as they were
-        if status.zombie:
+        # Linux takes the memory of a process that ends before it calls it a zombie
+        if status.zombie or status.resident == 0:
             self.levels = {}
             return
         self.passed |= zip(PASSED_ON, map(float, IO.findall(self._content("io"))), strict=False)
@@ -183,7 +187,7 @@ class WatchedProcess:
             "processes": 1.0,
             "threads": float(numbers[17]),
             "vsize": float(numbers[20]),
-            "rss": float(numbers[21]) * PAGE_SIZE,
+            "rss": float(status.resident) * PAGE_SIZE,
             "descriptors": self._descriptors(),
         }
         self._status(int(numbers[17]))
