@@ -159,7 +159,7 @@ def _seconds(project: Project, place: Path) -> float:
     return min(json.loads(line)["cpu"] for line in samples.read_text().splitlines())
 
 
-def _target(made: Prepared, case: dict[str, Any], seed: int) -> str:
+def target(made: Prepared, case: dict[str, Any], seed: int) -> str:
     """The commit of a case, with more work or a change without effect; empty where none could be
     made.
     """
@@ -198,11 +198,11 @@ def _checked(place: Path, target: str, options: list[str]) -> dict[str, Any]:
     shutil.rmtree(place / ".perf", ignore_errors=True)
     words = ["check", "--measure", "--json", *options, "main", target]
     began = time.monotonic()
-    done = _perf(place, *words)
+    done = asked(place, *words)
     seconds = time.monotonic() - began
-    gate = _perf(place, "check", "--gate", "main", target)
+    gate = asked(place, "check", "--gate", "main", target)
     changes = [one for one in json.loads(done.stdout)["changes"] if one["metric"] in CLOCKS]
-    blame = json.loads(_perf(place, "blame", "main", target, "work", "--quiet", "--json").stdout)
+    blame = json.loads(asked(place, "blame", "main", target, "work", "--quiet", "--json").stdout)
     return {
         "words": sorted({one["word"] for one in changes}),
         "exit": done.returncode,
@@ -217,7 +217,8 @@ def _checked(place: Path, target: str, options: list[str]) -> dict[str, Any]:
     }
 
 
-def _perf(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def asked(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """What perf answers in a repository; raises RuntimeError where it fails."""
     done = subprocess.run([*PERF, *words], cwd=place, capture_output=True, text=True, check=False)
     if done.returncode not in ANSWERS:
         raise RuntimeError(f"perf {' '.join(words)}: exit {done.returncode}: {done.stderr[-2000:]}")
@@ -247,12 +248,12 @@ def layouts(
             {"project": name, "kind": kind, "slip": slip, "number": number}
             for kind, slip, number in (*harmless, *slow)
         ]
-        if all(_key(case) in ran.cases for case in cases):
+        if all(map(ran.has, cases)):
             continue
         made = prepared(folder, PROJECTS[name], more)
         for case in cases:
-            if _key(case) not in ran.cases and (target := _target(made, case, seed)):
-                ran.add(case | _checked(made.place, target, options))
+            if not ran.has(case) and (planted := target(made, case, seed)):
+                ran.add(case | _checked(made.place, planted, options))
     yield from _rows([case for case in ran.cases.values() if case["project"] in projects])
 
 
@@ -323,6 +324,10 @@ class Log(NamedTuple):
         lines = path.read_text().splitlines() if path.exists() else []
         return cls(path, {_key(case): case for case in map(json.loads, lines)})
 
+    def has(self, case: dict[str, Any]) -> bool:
+        """Whether it has been run."""
+        return _key(case) in self.cases
+
     def add(self, case: dict[str, Any]) -> None:
         """Note one more."""
         self.cases[_key(case)] = case
@@ -332,7 +337,7 @@ class Log(NamedTuple):
 
 
 def _key(case: dict[str, Any]) -> tuple[Any, ...]:
-    return case["project"], case["kind"], case["slip"], case["number"]
+    return case["project"], case["kind"], case["slip"], case["number"], case.get("arm")
 
 
 def _rows(done: list[dict[str, Any]]) -> Iterator[Row]:
