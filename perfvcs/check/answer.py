@@ -6,7 +6,7 @@ from collections import Counter
 from statistics import median
 from typing import TYPE_CHECKING
 
-from perfvcs.check.bounds import distance
+from perfvcs.check.bounds import distance, is_wide
 from perfvcs.check.doubts import first_said
 from perfvcs.check.judgedby import accepting, criteria
 from perfvcs.check.movement import CLOCKS, FURTHER, cpu_leads, entries
@@ -62,8 +62,7 @@ def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
     why = ""
     if len(undecided) > MOST_OPEN:
         largest = max(undecided, key=lambda change: abs(change.effect or 0.0))
-        reason = f" ({largest.reason.partition(':')[0]})" if largest.reason else ""
-        why = f"; the largest is {named(largest)}: {numbers_of(largest)}{reason}"
+        why = f"; the largest is {named(largest)}: {numbers_of(largest)}{_doubt(largest)}"
         why = why if largest.effect else ""
     elif measure(first):
         why = f"; {named(first)}: {numbers_of(first)}"
@@ -74,6 +73,14 @@ def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
         return f"{none}: {_every(len(undecided))} undecided{why}"
     few = f"{len(undecided):,} of {len(compared):,} comparisons"
     return f"{none}, and {few} {plural(len(undecided), 'is', 'are')} undecided{why}"
+
+
+def _doubt(change: Change) -> str:
+    """Why a comparison is open, in brackets, where its interval does not say so."""
+    reason = change.reason.partition(":")[0]
+    if not reason or is_wide(reason):
+        return ""
+    return f" ({reason})"
 
 
 def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:

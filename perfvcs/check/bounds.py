@@ -33,6 +33,11 @@ def explained(reason: str | Undecided, delta: float) -> str:
     return reason.value.format(100 * delta) if isinstance(reason, Undecided) else reason
 
 
+def is_wide(reason: str) -> bool:
+    """Whether a reason says only that the interval is wide."""
+    return reason.startswith(Undecided.WIDE.value.partition("{")[0])
+
+
 def within(bound: float) -> str:
     """The bound in words, rounded up.
 

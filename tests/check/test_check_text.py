@@ -14,6 +14,7 @@ from cases import each
 from samples import interleaved, noisy
 
 from perfvcs.check import Change, Report, compare
+from perfvcs.check.answer import sentence
 from perfvcs.check.markdown import decode, document, encode, markdown
 from perfvcs.check.nextstep import EVEN, LIKELY, QUANTILE, _wanted, settling
 from perfvcs.check.text import text
@@ -93,6 +94,17 @@ def test_what_is_open_says_why() -> None:
         "inconclusive: neither a change nor sameness is shown",
         "0 of 2 comparisons settled",
     ]
+
+
+def test_the_largest_of_many_open_comparisons_has_a_reason_where_its_interval_says_nothing() -> (
+    None
+):
+    wide = "the interval reaches beyond ±1 %; within ±9.6 %"
+    open_ = [change("inconclusive", uid=f"unit{number}", reason=wide) for number in range(6)]
+    assert sentence(report(*open_)).endswith("wall time +7.3 % [+5.1, +9.6]")
+    single = "a single execution has no spread: measure more"
+    open_[0] = change("inconclusive", uid="unit0", effect=0.2, reason=single)
+    assert sentence(report(*open_)).endswith("(a single execution has no spread)")
 
 
 def test_sizes_of_one_unit_share_a_row() -> None:
