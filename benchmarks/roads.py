@@ -19,6 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ class Road:
     def _show(self) -> None:
         said = self.perf("show", self.parent, self.slip, "--text")
         self.perf("show", self.parent, self.slip, "--no-open", "--output", "../page.html")
-        page = (self.place.parent / "page.html").read_text()
+        page = unescape((self.place.parent / "page.html").read_text())
         sentence = " ".join(said.split("\n\n")[1].split()).partition(": ")[2]
         self._named(subject_of(sentence), sentence)
         if self.subject not in page:

@@ -179,12 +179,14 @@ class Instructions:
     def _each(self, run: Run) -> Observations:
         """Each unit counted by itself, and the whole program once more where it repeats itself."""
         from perfvcs.collectors._shared.testing.oneunit import rows_of
-        from perfvcs.collectors.instructions import filters, valgrind
+        from perfvcs.collectors.instructions import catch2bodies, filters, valgrind
 
         folder = run.scratch / "instructions-each"
         folder.mkdir()
-        if filters.has_filter(run.argv[0]):
+        if filters.divides(run.argv[0]):
             rows = rows_of(run, "instructions", filters.count_each(run, folder))
+        elif catch2bodies.divides(run.argv[0]):
+            rows = rows_of(run, "instructions", catch2bodies.count_each(run, folder))
         else:
             rows = rows_of(run, "instructions", valgrind.record_each(run, folder))
             whole = self._count(replace(run, unit=""), 0)
@@ -193,16 +195,18 @@ class Instructions:
 
     def _count(self, run: Run, attempt: int) -> Counts:
         from perfvcs.collectors._shared.testing.oneunit import Undivided
-        from perfvcs.collectors.instructions import filters, hardware, valgrind
+        from perfvcs.collectors.instructions import catch2bodies, filters, hardware, valgrind
 
         folder = run.scratch / f"instructions-{'unit-' if run.unit else ''}{attempt}"
         folder.mkdir()
         tool = self._tool
-        if tool != "perf" and run.unit and filters.has_filter(run.argv[0]):
+        if tool == "perf":
+            if run.unit:
+                raise Undivided("the processor's counters cannot be switched: apt install valgrind")
+            return hardware.record(run, folder)
+        if run.unit and filters.divides(run.argv[0]):
             return filters.count(run, folder, inlined=self.inlined)
-        if tool != "perf":
-            switchable: ValgrindTool = "callgrind" if run.unit else tool
-            return valgrind.record(run, switchable, folder, inlined=self.inlined)
-        if run.unit:
-            raise Undivided("the processor's counters cannot be switched: apt install valgrind")
-        return hardware.record(run, folder)
+        if run.unit and catch2bodies.divides(run.argv[0]):
+            return catch2bodies.count(run, folder, inlined=self.inlined)
+        switchable: ValgrindTool = "callgrind" if run.unit else tool
+        return valgrind.record(run, switchable, folder, inlined=self.inlined)

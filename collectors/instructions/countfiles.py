@@ -33,7 +33,7 @@ _NAMED = re.compile(
     rb" (\d{1,9}) (\d{1,9}) (\d{1,9})(?: (.{1,1000}))?$",
     re.MULTILINE,
 )
-_BEFORE = re.compile(rb"^desc: Trigger: --dump-before=(.{1,200})$", re.MULTILINE)
+_AT = re.compile(rb"^desc: Trigger: --dump-(?:before|after)=(.{1,2000})$", re.MULTILINE)
 _TOTAL = re.compile(rb"^totals: (\d{1,18})$", re.MULTILINE)
 
 
@@ -43,8 +43,8 @@ class CountFile:
 
     Where ``switch.c`` had it written, ``kind`` is ``run``, ``part``, ``inside`` or ``made``,
     ``run`` the number of the unit's run (or of the parent), ``number`` that of the file, ``first``
-    that of the run's first file, and ``uid`` the unit's name where each is counted. ``before`` is
-    the function before which it was written where callgrind was asked for that.
+    that of the run's first file, and ``uid`` the unit's name where each is counted. ``at`` is
+    the function before or after which it was written where callgrind was asked for that.
     """
 
     path: Path
@@ -55,7 +55,7 @@ class CountFile:
     number: int = 0
     first: int = 0
     uid: str = ""
-    before: str = ""
+    at: str = ""
 
     @classmethod
     def of(cls, path: Path) -> CountFile:
@@ -65,8 +65,8 @@ class CountFile:
         command, named = _COMMAND.search(head), _NAMED.search(head)
         file = cls(path, path.name.split(".")[1], command[1] if command else b"")
         if named is None:
-            before = _BEFORE.search(head)
-            return replace(file, before=before[1].decode()) if before else file
+            at = _AT.search(head)
+            return replace(file, at=at[1].decode(errors="replace")) if at else file
         run, number, first = map(int, named.group(2, 3, 4))
         uid = (named[5] or b"").decode(errors="backslashreplace")
         return replace(file, kind=named[1].decode(), run=run, number=number, first=first, uid=uid)

@@ -7,7 +7,7 @@ https://github.com/google/benchmark/blob/main/docs/user_guide.md has the options
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -22,6 +22,7 @@ from perfvcs.collectors.instructions.countfiles import CountFile
 from perfvcs.collectors.instructions.counts import Counts, combine
 from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import name_command
+from perfvcs.launcher.samples import ReportedSamples
 from perfvcs.plugins.collector import CollectError, Run
 
 # what a program has of the library, or names of it
@@ -40,7 +41,7 @@ THREADS = re.compile(r" threads=(\d{1,4})(?: |$)")  # in a benchmark's name
 SPECIAL = re.compile(r"[][\\^$.|?*+(){}]")  # in a regular expression of POSIX
 
 
-def has_filter(program: str) -> bool:
+def divides(program: str) -> bool:
     """Whether a program was made with Google Benchmark."""
     return mentions(program, SIGNS)
 
@@ -91,14 +92,7 @@ def count_each(run: Run, folder: Path) -> list[UnitAmount]:
 
     Those of several threads are left out, since their loops run at the same time.
     """
-    command = name_command(run.argv)
-    if run.reads is None:
-        raise Undivided(f"nothing reads what {command} reports: give its job `reads`")
-    env = valgrind.environment({**run.env, **BOUND})
-    argv = (*valgrind.command("callgrind", folder, LOOP), *run.argv)
-    fixed = run.aslr and not valgrind.addresses_can_be_fixed()
-    alone = HarnessRun.of(replace(run, unit="", argv=argv, env=env), run.reads)
-    samples = alone.execute(LaunchOptions(run.cpus, fixed)).samples()
+    samples = reported(run, folder, LOOP)
     loops = [sum(file.total or 0.0 for file in files) for files in _loops(folder)]
     amounts, place = [], 0
     for uid, size in zip(samples.uid, samples.size, strict=True):
@@ -108,20 +102,34 @@ def count_each(run: Run, folder: Path) -> list[UnitAmount]:
         place += 1 if threads is None else int(threads[1])
     if not amounts or place != len(loops):
         raise Undivided(
-            f"the loops of {command} cannot be told apart: it ran {len(loops)} and reported"
-            f" {len(samples.uid)} benchmarks"
+            f"the loops of {name_command(run.argv)} cannot be told apart: it ran {len(loops)} and"
+            f" reported {len(samples.uid)} benchmarks"
         )
     return amounts
+
+
+def reported(run: Run, folder: Path, options: Sequence[str]) -> ReportedSamples:
+    """What a program's harness reports of one execution under callgrind, whose files go into the
+    empty ``folder``; raises CollectError, and Undivided where nothing reads that.
+    """
+    if run.reads is None:
+        command = name_command(run.argv)
+        raise Undivided(f"nothing reads what {command} reports: give its job `reads`")
+    env = valgrind.environment({**run.env, **BOUND})
+    argv = (*valgrind.command("callgrind", folder, options), *run.argv)
+    fixed = run.aslr and not valgrind.addresses_can_be_fixed()
+    counted = HarnessRun.of(replace(run, unit="", argv=argv, env=env), run.reads)
+    return counted.execute(LaunchOptions(run.cpus, fixed)).samples()
 
 
 def _loops(folder: Path) -> Iterator[list[CountFile]]:
     """The files of each loop, in the order in which they ended, without those of what they did
     while their time was paused.
     """
-    files = [file for file in map(CountFile.of, folder.glob("counts.*")) if file.before]
+    files = [file for file in map(CountFile.of, folder.glob("counts.*")) if file.at]
     taken, ended = list[CountFile](), False
     for file in sorted(files, key=lambda file: file.part):
-        finished = file.before.endswith("FinishKeepRunning()")
+        finished = file.at.endswith("FinishKeepRunning()")
         if finished or not ended:
             taken.append(file)
         if finished:

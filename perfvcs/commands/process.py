@@ -82,6 +82,10 @@ def command(ctx: click.Context, target: str) -> None:
         from perfvcs.errors import UsageError
 
         names = command.list_commands(ctx)
+        if target in names:
+            raise UsageError(
+                f"name what to process before `{target}`, such as: perf process HEAD {target}"
+            )
         raise UsageError(
             f"name a postprocessor after {target!r:.100}; there are: {', '.join(names)}"
         )

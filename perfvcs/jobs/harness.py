@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from perfvcs.errors import UsageError
@@ -88,10 +89,39 @@ def chosen(argv: Sequence[str], reads: Reads, unit: str, *, once: bool = False) 
     options = [*only, *(harness.once if once else ())]
     if not unit or not options or argv[1:2] == ["-c"]:
         return [*argv]
+    argv = _without(argv, harness.once) if once else argv
     if reads.format == "go" and PurePosixPath(argv[0]).name != "go":
         options = [re.sub(r"^-(?=[a-z])", "-test.", option) for option in options]
     passing = PASSES_ON.search(argv[0]) and COMMAND_END not in argv
     return [*argv, *([COMMAND_END] if passing else []), *options]
+
+
+def fits_to_clock(reads: Reads | None) -> bool:
+    """Whether the job's harness runs one unit alone, and always as often as the clock allows, so
+    that no count of its work repeats.
+    """
+    return can_choose(reads) and reads is not None and not _harness(reads).once
+
+
+def _without(argv: Sequence[str], options: Sequence[str]) -> list[str]:
+    """The words without the options that others replace, and their values: Catch2 refuses an option
+    that is given twice.
+
+    >>> _without(["bench", "--samples", "20", "--quick", "--all"], ["--samples", "1", "--quick"])
+    ['bench', '--all']
+    """
+    has_value = {
+        option: not following.startswith("-")
+        for option, following in pairwise([*options, "-"])
+        if option.startswith("-")
+    }
+    kept, words = list[str](), iter(argv)
+    for word in words:
+        if re.split("[=:]", word, maxsplit=1)[0] not in has_value:
+            kept.append(word)
+        elif has_value.get(word):
+            next(words, None)
+    return kept
 
 
 def _harness(reads: Reads) -> Harness:

@@ -83,8 +83,16 @@ def proposals(root: Path) -> list[Proposal]:
         replace(offer, overlay=overlay)
         if inside and _names(offer, inside) and not offer.overlay
         else offer
-        for offer in offers
+        for offer in _each_once(offers)
     ]
+
+
+def _each_once(offers: list[Proposal]) -> list[Proposal]:
+    """The offers without those that an earlier one makes in other words."""
+    first: dict[Proposal, Proposal] = {}
+    for offer in offers:
+        first.setdefault(replace(offer, found="", name="", beside=(), copied=()), offer)
+    return list(first.values())
 
 
 def _names(offer: Proposal, inside: str) -> bool:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 SHARE = 0.2  # of the session that counting may take
 EXECUTIONS = 2  # of each version: two show how much a count varies by itself
 TIMED = ("time", "pytest")  # the collectors beside which work is counted
-# the formats of harnesses whose programs say when each unit begins and ends
-DIVISIBLE = ("google-benchmark", "pytest-benchmark")
+# the formats of harnesses in whose programs it is known when each unit begins and ends
+DIVISIBLE = ("google-benchmark", "catch2", "pytest-benchmark")
 COUNTED = ("instructions", "bytecodes")  # metrics
 # names in what chooses functions by the processor, as gcc and clang do it
 DISPATCHING = (b"__cpu_model", b"__cpu_indicator_init")
@@ -192,7 +192,14 @@ def affordable(
     jobs, reasons = list[CountedJob](), list[str]()
     for cell in timed:
         has = (by_unit or {}).get(cell.label)
-        if cell.counting == "never" or not _is_divisible(cell, has):
+        if cell.counting == "never":
+            continue
+        if not _is_divisible(cell, has):
+            if cell.counting == "always" and cell.reads is not None:
+                reasons.append(
+                    f"the work of {cell.label} is not counted: it reads `{cell.reads.format}`,"
+                    " which does not say when a benchmark begins"
+                )
             continue
         counter = PYTHON if _runs_python(cell) else NATIVE
         counting = _counting(cell, counter, each=has is not None)

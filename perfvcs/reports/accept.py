@@ -276,6 +276,7 @@ def _only(name: str, changes: Sequence[AcceptableChange]) -> list[AcceptableChan
             raise UsageError(f"{changes[0].title} is accepted already: see `perf accept --list`")
         raise UsageError(
             f"{changes[0].title} is `{change.word}`: only degradations need to be accepted"
+            f" ({changes[0].baseline[:10]} -> {changes[0].target[:10]})"
         )
     for candidate in wanted.values():
         if not candidate.committed:

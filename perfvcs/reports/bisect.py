@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from perfvcs.check.bounds import within
 from perfvcs.check.movement import NAMED
 from perfvcs.check.text import benchmark, stepped
-from perfvcs.locate.bisect.evidence import Effect, of_ends, own, part, unexplained
+from perfvcs.locate.bisect.evidence import Effect, of_ends, own, part, sides_of, unexplained
+from perfvcs.reports.nextsteps import of_commit
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import change, difference, duration, percent, quantity
 from perfvcs.text.quantity import step as levels
@@ -121,6 +122,17 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
         )
     if named and bisection.why == "found":
         yield from _of_a_merge(repository, bisection, named)
+        yield from _functions(repository, bisection, named)
+
+
+def _functions(
+    repository: Repository, bisection: Bisection, named: tuple[int, ...]
+) -> Iterator[str]:
+    """How to find the function in each commit that is named, but for merges."""
+    for parent, commit in (bisection.span.commits[place - 1 : place + 1] for place in named):
+        if bisection.target is not None and commit not in bisection.span.merges:
+            step = of_commit(repository, bisection.target, parent, commit)
+            yield from stepped(step, COLUMNS)
 
 
 def _of_a_merge(
@@ -167,7 +179,7 @@ def _culprit(
         f"{effect_text(bisection, step)} {against}, {counted(step.pairs, 'pair')} in turns",
         indent=INDENT,
     )
-    if bisection.target and (sides := bisection.outcome.sides.get(number)):
+    if bisection.target and (sides := sides_of(bisection, number)):
         yield from wrapped(levels(*sides, bisection.target.unit), indent=INDENT)
     share = part(bisection, number)
     probability = (

@@ -106,7 +106,8 @@ def named(blame: Blame | None) -> str:
     if blame is None or cause is None:
         return ""
     word = "blamed" if blame.proved else "suspected"
-    return f"{word} for {blame.benchmark}: {_placed(cause)}, {blame.verdict}"
+    verdict = "not tried" if blame.verdict == word else blame.verdict
+    return f"{word} for {blame.benchmark}: {_placed(cause)}, {verdict}"
 
 
 def _besides(blame: Blame) -> list[str]:

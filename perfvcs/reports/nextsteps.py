@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from perfvcs.check.change import Change, Report
+    from perfvcs.locate.bisect.saved import Target
     from perfvcs.profile.summary import Header
     from perfvcs.repository import Repository
     from perfvcs.repository.state import State
@@ -123,6 +124,19 @@ def _blamable(repository: Repository, report: Report, files: Sequence[str]) -> s
     if repository.project.bare or chosen.change.job not in configured_labels(repository):
         return None
     return f" -- {typed(benchmark(chosen.change))}" if report.about else ""
+
+
+def of_commit(repository: Repository, target: Target, parent: str, commit: str) -> str:
+    """How to find the function in a commit of one parent that `perf bisect` names; empty where
+    `perf blame` could not help.
+    """
+    from perfvcs.git.blobs import changed_files
+    from perfvcs.locate.sources.grammars import family
+
+    files = (file.path for file in changed_files(repository.project, parent, commit))
+    if target.collector == SIZES or not any(map(family, files)):
+        return ""
+    return f"Next: find the function: perf blame {commit[:10]} -- {typed(target.name)}"
 
 
 def between_them(

@@ -101,6 +101,18 @@ def test_only_the_commits_are_printed_for_scripts(project, perf):
     assert perf("bisect", commits[0], *ASK, "--quiet").out == f"{commits[2]}\n"
 
 
+def test_the_commit_has_the_levels_that_check_gives_it_and_the_blame_of_it_is_next(project, perf):
+    commits = history(project, stepped(3, 1))
+    said = perf("bisect", commits[0], *ASK).out
+    checked = json.loads(perf("check", commits[0], commits[1], *ASK, "--json", code=3).out)
+    change = checked["changes"][0]
+    levels = re.search(r"([\d.]+) -> ([\d.]+) s\n", said)
+    assert levels
+    assert float(levels[1]) == pytest.approx(change["baseline"], abs=0.006)
+    assert float(levels[2]) == pytest.approx(change["target"], abs=0.006)
+    assert said.endswith(f"Next: find the function: perf blame {commits[1][:10]} -- 'work: task'\n")
+
+
 def test_an_improvement_is_found_when_it_is_asked_for(project, perf):
     commits = history(project, [1.2, 1.2, 1.0, 1.0, 1.0])
     assert "--improvement" in perf("bisect", commits[0], *ASK, code=4).out

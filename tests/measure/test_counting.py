@@ -198,6 +198,7 @@ int main(void)
         ({"cmd": "python -m pytest", "collectors": ["pytest"]}, [2]),
         ({"cmd": "pytest --benchmark-json=b.json", "reads": "pytest-benchmark"}, [2]),
         ({"cmd": "./bench", "reads": "google-benchmark"}, [2]),
+        ({"cmd": "./bench", "reads": "catch2"}, [2]),
         ({"cmd": "./bench"}, []),  # all of it is slower under valgrind
         ({"cmd": "go test -bench .", "reads": "go"}, []),  # which says nothing of its loops
     ],
@@ -212,6 +213,17 @@ def test_units_are_counted_where_their_harness_says_when_they_begin(
     assert [one.executions for one in counted] == often and not reasons
     assert all(one.cell.unit == EVERY_UNIT for one in counted)
     assert affordable(cells, 5.0, 1.0, by_unit) == ([], [])
+
+
+def test_a_harness_that_does_not_say_when_its_units_begin_is_named_where_counts_were_asked_for() -> (
+    None
+):
+    cells = matrix(read({"job": [{"cmd": "go test", "reads": "go", "exact": "always"}]}))
+    counted, reasons = affordable(cells, 5.0, 40.0, {cells[0].label: UnitSeconds(0.05, 4.5)})
+    assert not counted
+    assert reasons == [
+        "the work of go is not counted: it reads `go`, which does not say when a benchmark begins"
+    ]
 
 
 def jobs(text: str, seconds: float, room: float) -> tuple[list[int], list[str]]:

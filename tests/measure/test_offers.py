@@ -57,6 +57,16 @@ def test_a_script_is_a_benchmark_only_by_its_name_and_its_content(
     assert commands(project) == []
 
 
+def test_what_two_rules_of_a_makefile_offer_is_proposed_once(project: Project) -> None:
+    project.write(
+        "Makefile", "all: speed\nspeed: speed.c\n\tcc -o $@ $<\nbench: speed\n\t./speed\n"
+    )
+    project.write("speed.c", PROGRAM)
+    offered = [(tuple(offer.commands.values()), offer.build) for offer in proposals(project.root)]
+    assert offered[0] == (("./speed",), ("make speed",))
+    assert len(offered) == len(set(offered))
+
+
 def test_a_test_among_samples_makes_no_project_of_python(project: Project) -> None:
     project.write("lib/App/Find.pm", "package App::Find;\n" * 200)
     project.write("t/find.t", "use Test::More;\n")

@@ -51,6 +51,19 @@ def own(bisection: Bisection, number: int) -> Effect:
     )
 
 
+def sides_of(bisection: Bisection, number: int) -> tuple[float, float] | None:
+    """The levels of a commit's parent and of the commit, as `perf check` has them where it has
+    their difference; None where they were not measured in turns.
+    """
+    assert bisection.outcome is not None
+    change = bisection.verdicts.get(number)
+    if change is None or _judged(bisection, number) is None:
+        return bisection.outcome.sides.get(number)
+    if change.baseline is None or change.target is None:
+        return bisection.outcome.sides.get(number)
+    return change.baseline, change.target
+
+
 def of_ends(bisection: Bisection) -> Effect | None:
     """The difference of the ends; None where they were not measured in turns."""
     assert bisection.outcome is not None

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from perfvcs.errors import UsageError
 from perfvcs.jobs import Cell
+from perfvcs.jobs.harness import fits_to_clock
 from perfvcs.locate.blame.laboratory import NOT_COUNTED, Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.blame.question import Question
 from perfvcs.profile import Profile
@@ -16,6 +17,7 @@ from perfvcs.profile.summary import summarise
 BlameMetric = Literal["auto", "instructions", "bytecodes", "cpu", "allocated"]
 BYTES, SECONDS = "B", "s"
 NO_VALGRIND = "without valgrind functions of C are known by their time only: apt install valgrind"
+UNSTEADY = "its harness runs {} as often as the clock allows, so that its work cannot be counted"
 
 
 class Gauge(NamedTuple):
@@ -83,7 +85,12 @@ class Gauges:
         if self.metric == "allocated" or (self.metric, self.question.scale) == ("auto", BYTES):
             wanted.append("allocated")
         compiler = self.laboratory.runtime
-        if self.metric == "instructions" or (self.metric == "auto" and not compiler):
+        if self._is_unsteady():
+            unsteady = UNSTEADY.format(self.question.unit)
+            if self.metric == "instructions":
+                raise UsageError(f"{unsteady}: leave out --metric")
+            self.notes.append(f"{unsteady}: functions are sampled")
+        elif self.metric == "instructions" or (self.metric == "auto" and not compiler):
             wanted.append("instructions")
         elif compiler:
             self.notes.append(f"{compiler} compiles while the program runs: functions are sampled")
@@ -100,6 +107,10 @@ class Gauges:
             elif metric == "instructions":
                 self.notes.append(NOT_COUNTED if self.laboratory.serves() else NO_VALGRIND)
         return gauges
+
+    def _is_unsteady(self) -> bool:
+        """Whether the harness fits to the clock how often it runs the unit."""
+        return bool(self.laboratory.unit) and fits_to_clock(self.question.cell.reads)
 
     def _counting(self, metric: BlameMetric) -> Gauge:
         under = self.laboratory.under
