@@ -123,7 +123,8 @@ class _Separated(click.Command):
 @click.option(
     "--released",
     is_flag=True,
-    help="Measure releases that are not measured yet, the newest first: tags that are versions.",
+    help="Measure releases that are not measured yet, the newest first: tags that are versions,"
+    " built from source or, with [python] released, from the package index.",
 )
 @click.option(
     "--select",
@@ -248,7 +249,8 @@ def _measure_releases(project: Project, config: Config, options: CollectOptions)
             echo(f"release {tag}, {number + 1} of {len(tags)}", err=True)
         asked = options._replace(revisions=(commit,), missing=True, budget=left)
         try:
-            repository, outcome = _collected(project, config, asked, (), selects=options.select)
+            released = _of_release(config, tag)
+            repository, outcome = _collected(project, released, asked, (), selects=options.select)
             _print(outcome, options)
             if options.pushes:
                 _push(repository, outcome, quiet=options.silent)
@@ -260,6 +262,20 @@ def _measure_releases(project: Project, config: Config, options: CollectOptions)
             failure = error
     if failure is not None:
         raise failure
+
+
+def _of_release(config: Config, tag: str) -> Config:
+    """The configuration that installs a release from the package index, where perf.toml says the
+    project's name there; any other as it is.
+    """
+    from msgspec.structs import replace
+
+    from perfvcs.git.ancestry import version
+
+    if config.python is None or not config.python.released:
+        return config
+    pinned = f"{config.python.released}=={version(tag)}"
+    return replace(config, python=replace(config.python, released=pinned))
 
 
 def _resumed(

@@ -19,7 +19,8 @@ OBJECT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 AUTHOR = rb"(?m)^author [^\n]*> (-?\d{1,10}) [+-]\d{4}$"
 MOST_REFERENCES = 200  # references, the newest first
 # a tag that is a version: v1.2, project-1.2.3, 2024.1.post1; a release candidate is none
-RELEASE = r"(?:[A-Za-z][\w.+-]{0,60}[-_/])?v?\d{1,9}(?:[._]\d{1,9}){1,5}(?:[.-]?(?:post|p)\d{1,9})?"
+NUMBER = r"\d{1,9}(?:[._]\d{1,9}){1,5}(?:[.-]?(?:post|p)\d{1,9})?"
+RELEASE = rf"(?:[A-Za-z][\w.+-]{{0,60}}[-_/])?v?({NUMBER})"
 BRANCH_FOLDERS = ("refs/heads", "refs/remotes", "refs/pull", "refs/merge-requests")
 REQUEST = r"refs/(?:remotes/[^/]+/)?(?:pull|pr|merge-requests)/(\d{1,9})(?:/head)?"
 
@@ -230,3 +231,13 @@ def releases(project: Project, revision: str = "HEAD") -> dict[str, str]:
         return {}
     order = project.git("rev-list", "--topo-order", "--simplify-by-decoration", revision).split()
     return {tags[commit]: commit for commit in order if commit in tags}
+
+
+def version(tag: str) -> str:
+    """The number of a release by its tag, as a package index has it.
+
+    >>> version("project-v1_2_3"), version("nightly")
+    ('1.2.3', '')
+    """
+    match = re.fullmatch(RELEASE, tag)
+    return match[1].replace("_", ".") if match else ""

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -21,6 +21,7 @@ DEFAULT = 10  # executions
 MAX_COMMAND = 20_000  # characters
 KEEP, MOST_KEPT = 3, 1000  # virtual environments of each interpreter
 MOST_PATTERNS = 30_000  # characters of all patterns; git takes them as arguments
+INDEX_NAME = r"^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,200}(?:\[[A-Za-z0-9,._ -]{1,200}\])?)?$"
 _TYPES = {
     "array": "a list",
     "bool": "true or false",
@@ -39,12 +40,22 @@ class BadConfig(UsageError):
 
 
 class PythonTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """``[python]``: one virtual environment per revision and interpreter."""
+    """``[python]``: one virtual environment per revision and interpreter.
+
+    ``released``: the project's name in the package index, from which `perf collect --released`
+    installs; it stands with its version where a release is measured.
+    """
 
     versions: tuple[str, ...] = ()
     install: tuple[str, ...] = (".",)
     requires: tuple[str, ...] = ()
+    released: Annotated[str, msgspec.Meta(pattern=INDEX_NAME)] = ""
     keep: int = KEEP
+
+    @property
+    def release(self) -> str:
+        """What is installed in place of ``install``, where a release is measured; else empty."""
+        return self.released if "==" in self.released else ""
 
 
 class KnobsTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -395,6 +406,8 @@ def _explain(message: str) -> str:
         )
     if missing := re.search(r"missing required field `(.*)`", text):
         return f"{where}`{missing[1]}` is missing"
+    if place == "python.released":
+        return "[python] released is a project's name in the package index, such as sqlparse"
     text = re.sub(r"`([a-z |]+)`", _in_toml, text)
     # check_rules has the only one
     text = re.sub(r"Invalid enum value ('.*')", r'\1 is neither "first" nor "all"', text)

@@ -16,6 +16,7 @@ from tempfile import TemporaryFile
 from typing import IO, NamedTuple
 
 from perfvcs.errors import CURES, UsageError, disk_is_full
+from perfvcs.jobs.pythonneeds import normalized
 from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.measure.buildinputs import Named, is_editable, named, options
 from perfvcs.measure.held import Held
@@ -60,9 +61,10 @@ class Recipe:
 
     ``packages`` are requirements that are installed last and without their dependencies, whatever
     the others ask for. ``install`` names what is built from ``worktree``, whose content has the id
-    ``content``; None means that it has none, so that nothing is reused. ``settings`` stands for
-    what else installations obey. ``env`` is the environment of the commands, ``timeout`` in seconds
-    is for each of them, and for waiting while another process makes one. Raises UsageError.
+    ``content``; None means that it has none, so that nothing is reused. ``release``, as
+    ``name==version``, is installed from an index in its place. ``settings`` stands for what else
+    installations obey. ``env`` is the environment of the commands, ``timeout`` in seconds is for
+    each of them, and for waiting while another process makes one. Raises UsageError.
     """
 
     interpreter: Interpreter
@@ -71,6 +73,7 @@ class Recipe:
     requires: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     _: KW_ONLY
+    release: str = ""
     content: str | None
     settings: str = ""
     env: Mapping[str, str]
@@ -82,7 +85,12 @@ class Recipe:
 
     @property
     def _words(self) -> tuple[str, ...]:
-        return (*self.requires, *self.install, *self.packages)
+        return (*self.requires, *self._project, *self.packages)
+
+    @property
+    def _project(self) -> tuple[str, ...]:
+        """The words that install the project."""
+        return (*_sources(self.install), self.release) if self.release else self.install
 
     @property
     def uv(self) -> str | None:
@@ -110,7 +118,7 @@ class Recipe:
             str(self.interpreter.path),
             self.interpreter.label,
             folder,
-            self.install,
+            self._project,
             self.requires,
             self.packages,
             "uv" if self.uv else "pip",
@@ -132,8 +140,8 @@ class Recipe:
         # project, so that they hold
         if self.requires:
             self._run([*add, *self.requires], held)
-        if self.install:
-            self._run([*add, *self.requires, *self.install], held)
+        if self._project:
+            self._run([*add, *self.requires, *self._project], held)
         if self.packages:
             sources = _sources([*self.requires, *self.install])
             self._run([*add, "--no-deps", *sources, *self.packages], held)
@@ -141,6 +149,9 @@ class Recipe:
             self._run([str(held.python), "-I", "-c", _LIST], held, listing)
             listing.seek(0)
             installed, own = json.load(listing)
+        # from wherever it came, the project is none of its dependencies
+        project = normalized(self.release)
+        own += [entry for entry in installed if self.release and normalized(entry) == project]
         if name := _editable(held.folder):
             raise InstallError(
                 f"{name} in a virtual environment is an editable install: {EDITABLE}"

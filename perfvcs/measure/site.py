@@ -179,6 +179,8 @@ def prepare(
             config.python, version.packages, shared, folder, content, settings, env, stack
         )
     originals = Originals(folder, source, plain=bool(version.product and version.product.folder))
+    if config.python is not None and config.python.release:
+        notes.append(f"{config.python.release} was installed from the package index")
     lacking = (*lacks, *notes)
     return Site(folder, env, pythons, source, bool(config.build), originals, lacking, laid_out)
 
@@ -301,6 +303,7 @@ def _pythons(
                     table.install,
                     table.requires,
                     tuple(packages),
+                    release=table.release,
                     content=content,
                     settings=settings,
                     env=env,

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conftest import Project, Said
 
 from perfvcs.git import project as git
 from perfvcs.git.ancestry import releases
+from perfvcs.profile import Profile
+from perfvcs.profile.buildidentity import DEPENDENCIES
+from perfvcs.repository import Repository
 
 WORK = "print(sum(range({count})))\n"
 Perf = Callable[..., Said]
@@ -61,3 +67,63 @@ def test_a_budget_that_is_spent_says_what_is_left(released: Project, perf: Perf)
         released.git("tag", "--delete", tag)
     released.git("tag", "--delete", "v1.2.1")
     assert "no tag of HEAD's history is a version" in perf("collect", "--released", code=2).err
+
+
+def wheel(folder: Path, version: str) -> None:
+    """The release of a project as a package index has it."""
+    info = f"tiny-{version}.dist-info"
+    with zipfile.ZipFile(folder / f"tiny-{version}-py3-none-any.whl", "w") as file:
+        file.writestr("tiny.py", f"VERSION = '{version}'\n")
+        file.writestr(
+            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: tiny\nVersion: {version}\n"
+        )
+        file.writestr(
+            f"{info}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        file.writestr(f"{info}/RECORD", "")
+
+
+@pytest.mark.slow
+def test_releases_that_build_no_longer_come_from_the_index(
+    project: Project, perf: Perf, tmp_path: Path
+) -> None:
+    index = tmp_path / "index"
+    index.mkdir()
+    project.write(
+        "perf.toml",
+        '[[job]]\nname = "work"\ncmd = "python -c \'import tiny; print(tiny.VERSION)\'"\n'
+        "executions = 2\nwarmup = 0\n"
+        f'[python]\ninstall = [".", "--no-index", "--find-links={index}"]\nreleased = "Tiny"\n',
+    )
+    for version in ("1.0", "1.1.0", "1.2.0"):
+        project.commit(version, **{"setup.py": f"raise SystemExit('{version} needs Python 2')\n"})
+        project.git("tag", f"v{version}")
+        if version != "1.2.0":
+            wheel(index, version)
+    said = perf("collect", "--released", code=5)
+    assert "release v1.2.0: " in said.err and "tiny==1.2.0" in said.err.lower()
+    first, second = profiles = [stored(f"v{version}") for version in ("1.0", "1.1.0")]
+    assert first.environment.fingerprint == second.environment.fingerprint
+    for profile, version in zip(profiles, ("1.0", "1.1.0"), strict=True):
+        assert f"tiny=={version}" in profile.environment.notes["installed"].split()
+        assert "tiny" not in profile.environment.notes[DEPENDENCIES]
+        words = f"Tiny=={version} was installed from the package index"
+        assert words in profile.environment.warnings
+    assert "Tiny==" not in str(first.environment.fields)
+    assert "not comparable" not in perf("check", "v1.0", "v1.1.0", code=None).out
+
+
+def stored(revision: str) -> Profile:
+    repository = Repository.find()
+    (profile,) = repository.profiles(
+        repository.index.headers([repository.project.resolve(revision)])
+    )
+    return profile
+
+
+def test_only_a_name_is_taken_from_the_index(project: Project, perf: Perf) -> None:
+    for name in ("--index-url=x", "tiny==1.0", "tiny @ file:///tiny", "../tiny"):
+        project.write("perf.toml", f"{SETTINGS}[python]\nreleased = {json.dumps(name)}\n")
+        said = perf("collect", code=2)
+        assert "[python] released" in said.err and said.err.count("\n") == 1
