@@ -5,6 +5,7 @@ https://docs.nvidia.com/nsight-compute/NsightComputeCli), as docs/exchange/ncu.m
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -23,10 +24,14 @@ from perfvcs.formats._table import rows
 from perfvcs.profile import Environment, Metric, Profile
 from perfvcs.profile.units import base
 
-HEADING = re.compile(
-    rb'^"ID",[^\n]{0,2000}"Metric Name","Metric Unit","Metric Value"', re.MULTILINE
-)
-NEEDED = ("ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value")
+# of a page of details, or of the raw page, where each metric is a column
+HEADING = re.compile(rb'^"ID",[^\n]{0,2000}"(?:Metric Value"|\w{1,60}__\w)', re.MULTILINE)
+NEEDED = ("ID", "Kernel Name")
+IDENTITY = {
+    *NEEDED,
+    *("Process ID", "Process Name", "Host Name", "Kernel Base Name", "Context", "Stream"),
+    *("Block Size", "Grid Size", "Device", "CC", "Section Name"),
+}
 DURATIONS = ("Duration", "gpu__time_duration.sum")
 UNITS = {
     "nsecond": "ns",
@@ -41,6 +46,12 @@ UNITS = {
 }
 # ncu holds them at their base where it may, and says in every launch what they were
 CLOCKS = {"SM Frequency": "sm_clock", "DRAM Frequency": "memory_clock"}
+# what the device is and can do, by its attributes
+ATTRIBUTES = {
+    "device__attribute_display_name": "gpu",
+    "device__attribute_clock_rate": "gpu_clock",
+    "device__attribute_memory_clock_rate": "gpu_memory_clock",
+}
 
 
 @dataclass(frozen=True)
@@ -61,11 +72,15 @@ class Ncu:
         metrics: dict[str, Metric] = {}
         launches: dict[tuple[str, str], dict[str, ReadingValue]] = {}
         clocks: dict[str, str] = {}
-        for row in rows(table, NEEDED):
+        device: dict[str, str] = {}
+        for row in _values(table):
             sizes = " ".join(filter(None, (row.get("Grid Size"), row.get("Block Size"))))
             uid = f"{row['Kernel Name']} {sizes}".strip()
             launch = launches.setdefault((row["ID"], uid), {})
-            _take(row, launch, metrics, clocks)
+            if row["Metric Name"] in ATTRIBUTES:
+                device.setdefault(ATTRIBUTES[row["Metric Name"]], _measured(row))
+            else:
+                _take(row, launch, metrics, clocks)
         readings = (
             Reading(uid, {name: [value] for name, value in launch.items()})
             for (_, uid), launch in launches.items()
@@ -75,9 +90,30 @@ class Ncu:
             "ncu",
             readings,
             metrics,
-            machine=_machine(table, clocks),
+            machine=_machine(table, device, clocks),
             notes=unended(document),
         )
+
+
+def _values(table: bytes) -> Iterator[dict[str, str]]:
+    """A row for each value, as pages of details have them; the first row of the raw page has the
+    units.
+    """
+    units: dict[str, str] = {}
+    for row in rows(table, NEEDED):
+        if "Metric Name" in row:
+            yield {"Metric Unit": "", "Metric Value": "", **row}
+        elif not row["ID"]:
+            units = row
+        else:
+            said = {name: row[name] for name in row if name in IDENTITY}
+            for name in filter(lambda name: name not in IDENTITY, row):
+                unit, value = units.get(name, ""), row[name]
+                yield {**said, "Metric Name": name, "Metric Unit": unit, "Metric Value": value}
+
+
+def _measured(row: dict[str, str]) -> str:
+    return f"{row['Metric Value']} {row['Metric Unit']}".strip()
 
 
 def _take(
@@ -91,7 +127,7 @@ def _take(
     unit = "/".join(UNITS.get(part, part) for part in row["Metric Unit"].split("/"))
     value = number(row["Metric Value"].replace(",", ""))
     if name in CLOCKS:
-        clocks.setdefault(CLOCKS[name], f"{row['Metric Value']} {row['Metric Unit']}")
+        clocks.setdefault(CLOCKS[name], _measured(row))
         return
     scale = base(unit)
     timed = name in DURATIONS
@@ -102,9 +138,11 @@ def _take(
         launch[metric] = value * scale.times / scale.over
 
 
-def _machine(table: bytes, clocks: dict[str, str]) -> Environment:
-    """The compute capability, which tells models of a GPU apart as far as the table does; the host
-    and the clocks of the first launch are notes.
+def _machine(table: bytes, device: dict[str, str], clocks: dict[str, str]) -> Environment:
+    """The device as far as the table knows it, at least its compute capability; the host and the
+    clocks of the first launch are notes.
     """
-    first = next(rows(table, NEEDED), {})
-    return machine({"compute_capability": first.get("CC"), "host": first.get("Host Name")}, clocks)
+    first = next(filter(lambda row: row["ID"], rows(table, NEEDED)), {})
+    return machine(
+        {**device, "compute_capability": first.get("CC"), "host": first.get("Host Name")}, clocks
+    )

@@ -126,7 +126,12 @@ def _number(value: object) -> ReadingValue:
 
 def _machine(devices: list[dict[str, Any]]) -> Environment:
     """The devices' models, versions and clocks."""
-    fields = {"gpu": "name", "sm": "sm_version", "sm_clock": "sm_default_clock_rate"}
+    fields = {
+        "gpu": "name",
+        "sm": "sm_version",
+        "sm_clock": "sm_default_clock_rate",
+        "memory_clock": "global_memory_bus_peak_clock_rate",
+    }
     return machine(
         {
             ours: ", ".join(str(device[theirs])[:200] for device in devices if theirs in device)
