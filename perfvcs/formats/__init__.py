@@ -184,7 +184,8 @@ def decode_all(
 ) -> Iterator[Profile]:
     """The profiles in the bytes of a file of that path, as ``read_all`` does it."""
     try:
-        document = expanded(document, MAX_PROFILE)
+        # JSON has none of these marks, which PowerShell and .NET put before it
+        document = expanded(document, MAX_PROFILE).removeprefix(BOM_UTF8)
         base = Path(path).name
         member = (
             _readable(format_name, options)

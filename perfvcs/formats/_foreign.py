@@ -126,11 +126,15 @@ def undecodable(error: Exception) -> Malformed:
 
 def numbers_only(document: bytes) -> bytes:
     """A JSON document with null where Python's own writer puts NaN and infinities."""
-    if b"NaN" in document or b"Infinity" in document:
-        return NOT_JSON.sub(
-            lambda match: match[0] if match[0].startswith(b'"') else b"null", document
-        )
-    return document
+    if b"NaN" not in document and b"Infinity" not in document:
+        return document
+    content, end = BytesIO(), 0  # `sub` would keep every text of the document as a piece
+    for match in NOT_JSON.finditer(document):
+        if not match[0].startswith(b'"'):
+            content.write(document[end : match.start()] + b"null")
+            end = match.end()
+    content.write(document[end:])
+    return content.getvalue()
 
 
 def grouped(columns: Iterable[Sequence[Any] | NDArray[np.int64]]) -> NDArray[np.int64]:

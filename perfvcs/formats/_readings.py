@@ -44,7 +44,7 @@ Kind = TypeVar("Kind")
 ReadingValue = float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Reading:
     """Values of a unit, a column for each metric; columns that are too short have no more values.
 

@@ -74,19 +74,11 @@ class Bencher:
                 f"there is no measure `{wrong[0][:80]}`{nearest(wrong[0], list(measures))}"
             )
         measured = {measure: self._about(measure) for measure in measures}
-        readings = []
-        for uid, values in by_name.items():
-            columns: dict[str, list[ReadingValue]] = {}
-            for measure, value in values.items():
-                name, over = measured[measure].name, measured[measure].divisor
-                given = {"low": value.lower_value, "high": value.upper_value}
-                bounds = {word: bound / over for word, bound in given.items() if bound is not None}
-                columns |= summary(
-                    name, None if value.value is None else value.value / over, **bounds
-                )
-            readings.append(Reading(uid, columns))
         return profile_of(
-            document, "bencher", readings, {one.name: one.metric for one in measured.values()}
+            document,
+            "bencher",
+            (Reading(uid, _columns(values, measured)) for uid, values in by_name.items()),
+            {one.name: one.metric for one in measured.values()},
         )
 
     def encode(self, profile: Profile) -> bytes:
@@ -108,3 +100,16 @@ class Bencher:
             usual.unit if unit is None else unit, self.better.get(measure, usual.better)
         )
         return Measure(name, definition, divisor if unit is None else 1.0)
+
+
+def _columns(
+    values: Mapping[str, _Value], measured: Mapping[str, Measure]
+) -> dict[str, list[ReadingValue]]:
+    """One row of a benchmark's values and their bounds."""
+    columns: dict[str, list[ReadingValue]] = {}
+    for measure, value in values.items():
+        name, _, over = measured[measure]
+        given = {"low": value.lower_value, "high": value.upper_value}
+        bounds = {word: bound / over for word, bound in given.items() if bound is not None}
+        columns |= summary(name, None if value.value is None else value.value / over, **bounds)
+    return columns

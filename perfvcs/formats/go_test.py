@@ -4,6 +4,7 @@ describes them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -12,11 +13,12 @@ from typing import ClassVar
 import msgspec
 
 from perfvcs.formats import go
-from perfvcs.formats._readings import Reading, ReadingValue, lines_of, machine, profile_of, tells
+from perfvcs.formats._readings import Reading, ReadingValue, lines_of, machine, profile_of
 from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
 from perfvcs.system.foreign import UNDECODABLE
 
+EVENT = re.compile(rb'^\{(?=.{0,300}"Time":)(?=.{0,300}"Action":).{0,300}"Package":', re.MULTILINE)
 ENDS = ("pass", "fail", "skip")
 
 
@@ -39,8 +41,8 @@ class GoTest:
     overlapping: ClassVar[bool] = True  # a test takes as long as the tests in it
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By the fields of an event on the first line."""
-        return tells(head[:4096].partition(b"\n")[0], "Time", "Action", "Package")
+        """By the fields of an event, which stands behind what a build says."""
+        return EVENT.search(head) is not None
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""

@@ -5,6 +5,7 @@ last line end, of older versions, and with benchmarks that failed.
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from conftest import TESTS, Project, Said
 
 from perfvcs import formats
 from perfvcs.formats import UnreadableFile
-from perfvcs.profile import Profile
+from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
 Perf = Callable[..., Said]
@@ -133,7 +134,7 @@ def test_keys_may_come_in_any_order_and_late(name: str, tmp_path: Path) -> None:
     assert sorted(map(str, table(formats.read(path)))) == sorted(map(str, table(expected)))
 
 
-@pytest.mark.parametrize("name", BEHIND_A_LOG)
+@pytest.mark.parametrize("name", [*BEHIND_A_LOG, "go-test.json"])
 def test_results_may_come_behind_a_long_log(name: str, tmp_path: Path) -> None:
     log = "".join(f"    sort_test.go:{line}: checked all permutations\n" for line in range(2000))
     path = tmp_path / "log.txt"
@@ -152,11 +153,16 @@ def test_a_last_line_needs_no_end_and_is_remarked(name: str) -> None:
     assert not any("cut off" in note for note in formats.read(FOLDER / name).environment.warnings)
 
 
-@each("mark", ["\ufeff"])
-def test_a_mark_of_utf_8_hides_no_format(mark: str) -> None:
-    for name in ("go.txt", "locust.csv", "junit.xml", "massif.out"):
-        document = (mark + (FOLDER / name).read_text()).encode()
-        assert table(formats.decode(document, "file")) == table(formats.read(FOLDER / name))
+@pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.*")))
+def test_a_mark_of_utf_8_and_the_line_ends_of_windows_change_nothing(name: str) -> None:
+    if name in ("README.md", "go.pprof"):  # no measurement, no text
+        return
+    expected, *_ = formats.read_all(FOLDER / name)
+    written = (FOLDER / name).read_bytes()
+    for changed in (BOM_UTF8 + written, (BOM_UTF8 + written).replace(b"\n", b"\r\n")):
+        again, *_ = formats.decode_all(changed, name)
+        assert table(again) == table(expected)
+        assert again.environment == expected.environment
 
 
 HEAD = "work 10 1.000000: {}\n\t1158 inner (/home/eve/work)\n\t11b6 main (/home/eve/work)\n\n"
@@ -433,3 +439,58 @@ def test_what_is_not_read_is_answered_by_a_command(name: str, begin: bytes, comm
         formats.decode(begin + b"\0" * 100, name)
     assert command in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+TRACE = """\
+Processing [sorting.sqlite] with [cuda_gpu_trace.py]...
+Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Reg/Trd,StcSMem (MB),\
+DymSMem (MB),Bytes (MB),Throughput (MB/s),SrcMemKd,DstMemKd,Device,Ctx,Strm,Name
+701000,2100,112,,,,,,,,,,0.262,124800.0,Pageable,Device,Example GPU 4000 (0),1,7,[CUDA memcpy Host-to-Device]
+750000,12450,120,40,1,1,256,1,1,16,0.0,0.0,,,,,Example GPU 4000 (0),1,7,"sort(int *, int)"
+770000,12550,121,40,1,1,256,1,1,16,0.0,0.0,,,,,Example GPU 4000 (0),1,7,"sort(int *, int)"
+"""
+RAW_PAGE = """\
+==PROF== Disconnected from process 4711
+"ID","Process ID","Host Name","Kernel Name","Block Size","Grid Size","Device","CC",\
+"device__attribute_clock_rate","device__attribute_display_name","dram__bytes_read.sum","gpu__time_duration.sum"
+"","","","","","","","","Khz","","Mbyte","usecond"
+"0","4711","lab","sort(int *, int)","(256, 1, 1)","(40, 1, 1)","0","8.6","1695000","Example GPU 4000","1.05","12.45"
+"1","4711","lab","sort(int *, int)","(256, 1, 1)","(40, 1, 1)","0","8.6","1695000","Example GPU 4000","1,001","12.55"
+"""
+SORT = "sort(int *, int) (40, 1, 1) (256, 1, 1)"
+
+
+def test_a_trace_of_a_gpu_has_its_launches_and_its_model() -> None:
+    profile = read(TRACE)
+    assert table(profile) == [
+        ("[CUDA memcpy Host-to-Device]", [2.1e-06]),
+        (SORT, [1.245e-05]),
+        (SORT, [1.255e-05]),
+    ]
+    assert profile.environment.fields == {"gpu": "Example GPU 4000"}
+    # one file of two reports, as `nsys stats` writes them
+    both = read(f"{TRACE}\n{(FOLDER / 'nsys.csv').read_text()}")
+    assert both.resources.names == [
+        *profile.resources.names,
+        "void sort<(int)512>(float *, int)",
+        "merge",
+    ]
+    other = read(TRACE.replace("GPU 4000 (0)", "GPU 5000 (0)"))
+    assert other.environment.fingerprint != profile.environment.fingerprint
+
+
+def test_the_raw_page_of_a_gpu_has_metrics_as_columns_and_its_model() -> None:
+    profile = read(RAW_PAGE)
+    # bytes that were read, then the duration
+    assert table(profile) == [
+        (SORT, [1_050_000.0, 1.245e-05]),
+        (SORT, [1_001_000_000.0, 1.255e-05]),
+    ]
+    assert profile.metrics["gpu"] == Metric("s")
+    assert profile.metrics["dram__bytes_read.sum"] == Metric("B", "none")
+    assert profile.environment.fields == {
+        "gpu": "Example GPU 4000",
+        "gpu_clock": "1695000 Khz",
+        "compute_capability": "8.6",
+    }
+    assert profile.environment.notes["host"] == "lab"

@@ -5,12 +5,16 @@ find that it does.
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import time
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import TESTS
 
 from benchmarks import patterns
 from perfvcs import formats
@@ -63,6 +67,87 @@ def test_a_title_of_divan_is_still_the_name_of_all_below_it() -> None:
     row = "╰─ sum  1 ms │ 2 ms │ 1 ms │ 1.5 ms │ 100 │ 100"
     profile = formats.decode(f"my sorts {HEADING}\n{row}\n".encode(), "a.txt")
     assert profile.resources.names == ["my sorts::sum"]
+
+
+FOLDER = TESTS / "data" / "formats"
+SIZE, TIMES = 1_000_000, 10
+# the first line of what repeats in a text
+BODIES = {
+    "benchmark-js.txt": 0,
+    "cargo-criterion.json": 0,
+    "celero.csv": 1,
+    "divan.txt": 1,
+    "go-test.json": 0,
+    "go.txt": 0,
+    "gungraun.txt": 0,
+    "hyperfine.csv": 1,
+    "libtest.txt": 0,
+    "locust.csv": 1,
+    "massif.out": 3,
+    "ncu.csv": 4,
+    "nsys.csv": 2,
+    "perf-script.txt": 0,
+    "py-spy.folded": 0,
+}
+
+
+def lists(value: Any) -> list[list[Any]]:
+    """All lists of objects in a document of JSON."""
+    if isinstance(value, dict):
+        return [inner for held in value.values() for inner in lists(held)]
+    if not isinstance(value, list) or not value or not isinstance(value[0], dict):
+        return []
+    return [value, *(inner for held in value for inner in lists(held))]
+
+
+def grown(path: Path) -> bytes:
+    """A file with what it holds again and again, under other names."""
+    text = path.read_text()
+    if path.name in BODIES:
+        lines = text.splitlines(keepends=True)
+        head, body = (
+            "".join(part) for part in (lines[: BODIES[path.name]], lines[BODIES[path.name] :])
+        )
+        count = SIZE // len(body)
+        return (head + "".join(named(body, number) for number in range(count))).encode()
+    document = json.loads(text)
+    if not lists(document):  # objects by their names
+        by_name = document.get("metrics", document)
+        written = list(by_name.items())
+        for number in range(SIZE // len(text)):
+            by_name |= {f"{name} of many {number}": value for name, value in written}
+        return json.dumps(document).encode()
+    longest = max(lists(document), key=lambda each: len(json.dumps(each)))
+    written = ", ".join(map(json.dumps, longest))
+    longest[:] = ["here"]
+    whole = json.dumps(document)
+    count = SIZE // len(written)
+    return whole.replace('"here"', ", ".join(named(written, n) for n in range(count))).encode()
+
+
+def named(text: str, number: int) -> str:
+    return re.sub(r"(?<=[a-z])ort\b", f"ort{number}", text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [*BODIES, *(path.name for path in FOLDER.glob("*.json") if path.name not in BODIES)]
+)
+def test_a_large_file_takes_few_times_its_memory(name: str) -> None:
+    document = grown(FOLDER / name)
+    assert len(document) > SIZE * 0.8
+    formats.decode((FOLDER / name).read_bytes(), name)  # imports what it needs
+    tracemalloc.start()
+    try:
+        began = time.process_time()
+        profile, *_ = formats.decode_all(document, name)
+        taken = time.process_time() - began
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(profile.resources) > 1 or profile.stacks is not None
+    assert peak < TIMES * len(document)
+    assert taken < SECONDS
 
 
 COUNT = 40_000
