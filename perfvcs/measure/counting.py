@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from perfvcs.repository.state import State
 
 SHARE = 0.2  # of the session that counting may take
+ROOM = 10.0  # s that it may take in any case: a verdict on a small program comes within a minute
 EXECUTIONS = 2  # of each version: two show how much a count varies by itself
 TIMED = ("time", "pytest")  # the collectors beside which work is counted
 # the formats of harnesses in whose programs it is known when each unit begins and ends
@@ -94,18 +95,20 @@ def count(
     """Counts what both sides of a session execute, which took so many ``seconds``, and stores it
     with the session; says what cannot be counted.
 
-    A job with ``exact = "auto"`` is counted where that takes at most a fifth of the whole.
+    A job with ``exact = "auto"`` is counted where that takes at most a fifth of the whole, or ten
+    seconds.
     """
     cells, equipped = rig.asked(request)
     if not request.exact or request.scheduler or not outcome.profiles or pair[0] == pair[1]:
         return
     present = {cell.label for cell in matrix(equipped.config) if cell.collector_name in COUNTING}
     timed = [cell for cell in cells if cell.collector_name in TIMED and cell.label not in present]
-    room = seconds * SHARE / (1 - SHARE)
+    room = max(seconds * SHARE / (1 - SHARE), ROOM)
     if request.budget is not None:
         room = min(room, request.budget - seconds)
     total = sum(profile.design.executions for profile in outcome.profiles) or 1
-    jobs, reasons = affordable(timed, seconds / total, room, units(outcome.profiles))
+    measured = outcome.profiles
+    jobs, reasons = affordable(timed, seconds / total, room, units(measured), wholes(measured))
     for reason in reasons:
         rig.progress.say(reason)
     if not jobs:
@@ -179,15 +182,27 @@ def units(profiles: Iterable[Profile]) -> dict[str, UnitSeconds]:
     return found
 
 
+def wholes(profiles: Iterable[Profile]) -> dict[str, float]:
+    """What an execution of each timed job takes (s), by its label: the median."""
+    times = defaultdict[str, list[float]](list)
+    for profile in profiles:
+        rows = profile.resources
+        for uid, seconds in zip(rows.uid, rows.metrics.get("wall", ()), strict=False):
+            if seconds is not None and rows.names[uid] == profile.job.name:
+                times[profile.job.label].append(seconds)
+    return {label: median(walls) for label, walls in times.items()}
+
+
 def affordable(
     timed: Sequence[Cell],
     seconds: float,
     room: float,
     by_unit: Mapping[str, UnitSeconds] | None = None,
+    by_whole: Mapping[str, float] | None = None,
 ) -> tuple[list[CountedJob], list[str]]:
     """The jobs that can be counted, as often as there is time for in ``room`` (s), and why others
-    cannot whose counts were asked for; an execution takes so many ``seconds``. Those of ``by_unit``
-    have units.
+    cannot whose counts were asked for. An execution takes so many ``seconds`` of the session; those
+    of ``by_whole`` run so long of these, and those of ``by_unit`` have units.
     """
     jobs, reasons = list[CountedJob](), list[str]()
     for cell in timed:
@@ -207,7 +222,9 @@ def affordable(
             if cell.counting == "always":
                 reasons.append(f"the work of {cell.label} is not counted: {reason}")
             continue
-        each = 2 * (counter.start + _seconds(cell, counter, seconds, has))  # of both versions
+        runs = min(seconds, (by_whole or {}).get(cell.label, seconds))
+        slowed = _seconds(cell, counter, runs, seconds, has)
+        each = 2 * (counter.start + slowed)  # of both versions
         often = min(EXECUTIONS, max(0, int(room / each)))
         if cell.counting == "always":
             often = EXECUTIONS
@@ -224,19 +241,23 @@ def _is_divisible(cell: Cell, has: UnitSeconds | None) -> bool:
     return cell.reads is None or cell.reads.format.replace("_", "-") in DIVISIBLE
 
 
-def _seconds(cell: Cell, counter: Counter, seconds: float, has: UnitSeconds | None) -> float:
-    """What counting one execution takes that takes so many ``seconds`` otherwise.
+def _seconds(
+    cell: Cell, counter: Counter, runs: float, seconds: float, has: UnitSeconds | None
+) -> float:
+    """What counting one execution takes that takes so many ``seconds`` otherwise, of which the
+    program ``runs`` so many: only these become slower.
 
     1. A program without units is slower as a whole.
     2. Units are counted, and what a suite in Python does around them is as quick as ever.
     3. A program that calls perfvcs by itself is counted once more, as a whole.
     """
+    whole = counter.slower * runs + seconds - runs
     if has is None:
-        return counter.slower * seconds
+        return whole
     inside = counter.slower * RUNS * has.once
     suite = cell.collector_name == "pytest" or cell.reads is not None or "perfvcs_asv" in cell.cmd
     if not suite:
-        return inside + counter.slower * seconds
+        return inside + whole
     return inside + (max(0.0, seconds - has.measured) if counter is PYTHON else 0.0)
 
 
@@ -290,5 +311,5 @@ def _announce(rig: Rig, jobs: Sequence[CountedJob]) -> None:
     took = duration(sum(job.seconds for job in jobs))
     rig.progress.say(
         f"counting the work of {names}: {often} of each version under {under}, about {took}"
-        " (--no-exact leaves it out)"
+        f" (at most a fifth of all or {duration(ROOM)}; --no-exact leaves it out)"
     )
