@@ -22,6 +22,8 @@ LARGEST_TICK = 50_000_000  # ns; two changes of a file within it can leave the s
 COARSE_TICK = 2_100_000_000  # ns; the same where a file system keeps whole seconds
 OWN_GITIGNORE = b"# perf ci writes here\n*\n"  # of a folder of reports
 SITE_MANIFEST = ".perfvcs-site.json"  # which a site has
+# what language servers keep in a tree, which changes while people only read it
+LANGUAGE_SERVERS = (".cache/clangd/", ".clangd/", ".ccls-cache/", ".metals/", ".bloop/")
 UNTRACKED = "??"  # git's two letters for a file that it does not track
 _DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
 # Where the files that are not large are more together, none of them is read.
@@ -140,12 +142,13 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         return {name: made for name, made in artefacts.items() if made not in mixed}
 
     def _listed(self) -> Iterator[tuple[str, str]]:
-        """git's two letters for the state of each path, and the path; not of repositories
-        inside.
+        """git's two letters for the state of each path, and the path; not of repositories inside,
+        and of what language servers keep.
         """
         for code, name in self._entries():
+            kept = code == UNTRACKED and name.startswith(LANGUAGE_SERVERS)
             # .perf never counts, even where a .gitignore lets git see it
-            if not name.endswith("/") and not _is_ours(name):
+            if not kept and not name.endswith("/") and not _is_ours(name):
                 yield code, name
 
     def _entries(self) -> Iterator[tuple[str, str]]:

@@ -41,7 +41,7 @@ TIMES = {
     r"|\bperfvcs_bench\b|\bcProfile\b|\btracemalloc\b",
     "shell": rf"(?:^|[\s;(])time\s|\bhyperfine\b|\bperf stat\b|\bdate \+%s|{LOOP}",
     "node": r"\bperformance\.now\b|\bhrtime\b|\bconsole\.time\b|\bbenchmark\b|\btinybench\b"
-    r"|\bmitata\b|\bbenny\b",
+    r"|\bmitata\b|\bbenny\b|\bDate\.now\(",
     "perl": r"\buse Benchmark\b|\bTime::HiRes\b|\b(?:cmpthese|timethis|timethese)\b",
     "lua": r"\bos\.clock\b|\bgettime\b|\bbench",
     "ruby": r"\bBenchmark\b|\bclock_gettime\b|\bTime\.now\b",
@@ -55,6 +55,12 @@ IMPORTS = {
     "lua": r"['\"](?:\.{1,2}/){0,9}(?:\w{1,80}[./]){0,9}(?:NAME)(?:\.lua)?['\"]",
     "ruby": r"\brequire(?:_relative)?[ \t]{1,9}['\"][./\w]{0,200}(?:NAME)\b",
 }
+# what a script for Node takes from a package, which npm has to install
+PACKAGE = re.compile(
+    r"(?:\brequire\(|\bfrom |\bimport\(|\bimport )[ \t]{0,9}['\"](?!\.|node:|(?:assert|buffer"
+    r"|child_process|cluster|crypto|events|fs|os|path|perf_hooks|process|stream|url|util"
+    r"|worker_threads)(?:/\w{1,20})?['\"])"
+)
 # Python's modules alone do nothing: something at the top level has to run
 RUNS = re.compile(r"^(?:if __name__|for |while |with |print|[A-Za-z_][\w.]*\()", re.MULTILINE)
 ABOVE = re.compile(r"['\"\s]\.\./")  # a path from the script's own folder
@@ -71,6 +77,7 @@ class BenchmarkScript(NamedTuple):
     language: str
     imports: bool
     inside: bool  # it expects to run in its own folder
+    alone: bool = False  # it needs no package for Node
 
     @property
     def name(self) -> str:
@@ -161,7 +168,8 @@ def _read(root: Path, path: str, names: str) -> BenchmarkScript | None:
     if language == "shell" and OTHER_VERSIONS.search(text):
         return None
     inside = language in FOLDER_FIRST and bool(ABOVE.search(text) or SIBLING.search(text))
-    return BenchmarkScript(path, language, imports, inside and "/" in path)
+    alone = language == "node" and not PACKAGE.search(text)
+    return BenchmarkScript(path, language, imports, inside and "/" in path, alone)
 
 
 def commands(root: Path, scripts: Sequence[BenchmarkScript]) -> Iterator[dict[str, str]]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from perfvcs.jobs.npmscripts import direct
+from perfvcs.jobs.npmscripts import direct, is_there
 from perfvcs.jobs.ownfiles import file_text, project_files
 from perfvcs.jobs.starter import Proposal, quoted
 
@@ -33,6 +33,7 @@ REPORTING = {
 # of Go: 100 runs of 300 ns each vary 18-fold from one execution to the next, those of 20 ms by 5 %
 GO_OPTIONS = "-test.run ^$ -test.bench . -test.benchtime"
 GO_ALL, GO_LEAST, GO_MOST = 1000, 20, 200  # ms of all benchmarks of an execution, and of one
+GO_PROGRAM = re.compile(r"^package main\b", re.MULTILINE)
 CRITERION_OPTIONS = "--noplot --warm-up-time 0.1 --measurement-time 0.3"
 CRITERION_FOLDER = '{ format = "criterion", file = "target/criterion" }'
 JMH_OPTIONS = "-f 1 -wi 3 -i 5 -w 200ms -r 200ms -rf json -rff jmh.json"
@@ -87,11 +88,10 @@ def go(root: Path) -> Iterator[Proposal]:
             package = "." if inside == "." else f"./{inside}"
             program = shlex.quote(f"{package}/bench.test")
             # benchmarks read their data beside them
-            milliseconds = min(GO_MOST, max(GO_LEAST, GO_ALL // count // 10 * 10))
             there = "" if inside == "." else f"env --chdir={shlex.quote(inside)} "
             yield Proposal(
                 f"a Go project with {count} benchmarks in {package}",
-                f"{there}./bench.test {GO_OPTIONS} {milliseconds}ms",
+                f"{there}./bench.test {GO_OPTIONS} {_milliseconds(count)}ms",
                 "bench",
                 (f"go test -c -o {program} {shlex.quote(package)}",),
                 reads=quoted("go"),
@@ -100,9 +100,26 @@ def go(root: Path) -> Iterator[Proposal]:
         yield Proposal(
             "a Go project with tests", "go test -count=1 ./...", "tests", ("go test -run ^$ ./...",)
         )
-    yield Proposal(
-        "a Go program: measure it at work", "go run . --help", "run", ("go build ./...",)
-    )
+    if any(GO_PROGRAM.search(file_text(path)) for path in project_files(root, "*.go")):
+        yield Proposal(
+            "a Go program: measure it at work", "go run . --help", "run", ("go build ./...",)
+        )
+
+
+def _milliseconds(benchmarks: int) -> int:
+    return min(GO_MOST, max(GO_LEAST, GO_ALL // benchmarks // 10 * 10))
+
+
+def shorter(offer: Proposal, benchmarks: int, seconds: float) -> tuple[Proposal, float]:
+    """A proposal for Go that reported so many benchmarks, of which the sources name fewer where
+    these have parts: each as long as that many allow, and the seconds of such an execution.
+    """
+    rest, options, last = offer.cmd.rpartition(GO_OPTIONS)
+    before = int(last.strip().removesuffix("ms")) if options else 0
+    after = _milliseconds(max(1, benchmarks))
+    if after >= before:
+        return offer, seconds
+    return replace(offer, cmd=f"{rest}{options} {after}ms"), seconds * after / before
 
 
 def node(
@@ -122,6 +139,8 @@ def node(
             continue
         found = f"a Node project with a script `{name}`"
         plain = direct(scripts, name, needed)
+        if not is_there(root, plain):
+            continue
         cmd = plain or f"npm run --silent {name}"
         proposal = Proposal(
             found, cmd, name, build, copied=(("package.json", plain),) if plain else ()

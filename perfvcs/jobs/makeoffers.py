@@ -9,6 +9,7 @@ from pathlib import Path
 
 from perfvcs.jobs.makefile import Makefile
 from perfvcs.jobs.starter import Proposal
+from perfvcs.text.words import listed
 
 BENCHMARKS = ("bench", "benchmark", "benchmarks", "perf")
 TESTS = ("check", "test", "tests")
@@ -51,13 +52,23 @@ def _offers(
             name.rpartition("/")[2],
             (shlex.join(["make", name]),),
         )
+    if targets is TESTS:
+        others = [name for name in makefile.rules if name not in there]
+        run = [name for name in others if _runs_itself(makefile, name)][:MOST_PROGRAMS]
+        yield from _compiled(makefile, run, listed(run))
+
+
+def _runs_itself(makefile: Makefile, target: str) -> bool:
+    return not IS_BENCHMARK.fullmatch(target) and makefile.compiles_and_runs(target) is not None
 
 
 def _of_target(makefile: Makefile, target: str) -> Iterator[Proposal]:
     """The program that a target is, or runs; else what make does for it, after the whole build and
     without one.
     """
-    yield from _compiled(makefile, target)
+    rule = makefile.rules[target]
+    parts = [target] if rule.recipe else list(dict.fromkeys(rule.needs))[:MOST_PROGRAMS]
+    yield from _compiled(makefile, parts, target)
     make = f"make {target}"
     if makefile.makes(target):  # to make it again does nothing
         yield Proposal(
@@ -79,19 +90,17 @@ def _of_target(makefile: Makefile, target: str) -> Iterator[Proposal]:
         yield Proposal(f"a project with a Makefile: {make}", make, target, build)
 
 
-def _compiled(makefile: Makefile, target: str) -> Iterator[Proposal]:
-    """The programs that a target, or each that it needs, compiles and runs: compiled once for each
-    revision, and not in each execution.
+def _compiled(makefile: Makefile, parts: list[str], called: str) -> Iterator[Proposal]:
+    """The programs that each of some targets compiles and runs: compiled once for each revision,
+    and not in each execution. None where one does anything else.
     """
-    rule = makefile.rules[target]
-    parts = [target] if rule.recipe else list(dict.fromkeys(rule.needs))[:MOST_PROGRAMS]
     found = {name: makefile.compiles_and_runs(name) for name in parts}
     both = {name: pair for name, pair in found.items() if pair is not None}
     if not both or len(both) < len(parts):
         return
     (name, (_, cmd)), *others = both.items()
     yield Proposal(
-        f"a project with a Makefile: what make {target} compiles and runs",
+        f"a project with a Makefile: what make {called} compiles and runs",
         cmd,
         name,
         tuple(compiled for compiled, _ in both.values()),

@@ -8,6 +8,9 @@ import re
 import shlex
 from collections.abc import Container, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
+
+from perfvcs.git.command import GitError, git
 
 LINTERS = frozenset(
     {
@@ -46,6 +49,22 @@ def direct(scripts: Mapping[str, str], name: str, needed: Container[str]) -> str
             return ""
         program = f"node_modules/.bin/{program}"
     return shlex.join([*(["env"] if assigned else []), *assigned, program, *given])
+
+
+def is_there(root: Path, cmd: str) -> bool:
+    """Whether the script that a command runs by node exists, or may be built: git ignores what is
+    built. True of any other command.
+    """
+    program, _, given = cmd.partition(" ")
+    name = next(iter(shlex.split(given)), "")
+    if program != "node" or not name or name.startswith("-"):
+        return True
+    if any((root / f"{name}{end}").is_file() for end in ("", ".js", ".cjs", "/index.js")):
+        return True
+    with suppress(GitError):
+        git(root, "check-ignore", "--quiet", "--", name)
+        return True
+    return False
 
 
 def _parts(scripts: Mapping[str, str], name: str) -> list[list[str]] | None:

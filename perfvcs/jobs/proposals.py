@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from perfvcs.jobs.benchscripts import (
     beside_each_other,
     commands,
 )
-from perfvcs.jobs.npmscripts import direct
+from perfvcs.jobs.npmscripts import direct, is_there
 from perfvcs.jobs.ownfiles import file_text, lines_by_language, own_files, project_files
 from perfvcs.jobs.starter import Proposal, quoted
 
@@ -76,23 +76,33 @@ def proposals(root: Path) -> list[Proposal]:
     scripts = [] if suite else benchmark_scripts(root, files, main)
     languages = [offer for propose in _proposers(root, lines) for offer in propose(root)]
     offers = [*suite, *_of_scripts(root, scripts, languages), *languages]
-    offers.sort(key=lambda offer: offer.found.endswith(STARTS))
+    offers = sorted(
+        _each_once(_reading_first(offers)), key=lambda offer: offer.found.endswith(STARTS)
+    )
     overlay = _overlay(root, scripts)
     inside = overlay.rstrip("/")
     return [
         replace(offer, overlay=overlay)
         if inside and _names(offer, inside) and not offer.overlay
         else offer
-        for offer in _each_once(offers)
+        for offer in offers
     ]
 
 
-def _each_once(offers: list[Proposal]) -> list[Proposal]:
+def _each_once(offers: Iterable[Proposal]) -> list[Proposal]:
     """The offers without those that an earlier one makes in other words."""
     first: dict[Proposal, Proposal] = {}
     for offer in offers:
         first.setdefault(replace(offer, found="", name="", beside=(), copied=()), offer)
     return list(first.values())
+
+
+def _reading_first(offers: list[Proposal]) -> Iterator[Proposal]:
+    """The offers, before each the one that reads what the same command reports."""
+    reading = {(offer.cmd, offer.build): offer for offer in reversed(offers) if offer.reads}
+    for offer in offers:
+        yield reading.get((offer.cmd, offer.build), offer)
+        yield offer
 
 
 def _names(offer: Proposal, inside: str) -> bool:
@@ -132,7 +142,7 @@ def _of_scripts(
     root: Path, scripts: list[BenchmarkScript], offers: list[Proposal]
 ) -> Iterator[Proposal]:
     """The benchmarks beside each other, all at once, then those elsewhere; with the environment and
-    the build of the language's other offers.
+    the build of the language's other offers, of which Node's are not needed everywhere.
     """
     while scripts:
         chosen = beside_each_other(scripts)
@@ -145,7 +155,7 @@ def _of_scripts(
         more = f" and {len(chosen) - MOST_NAMED} more" if len(chosen) > MOST_NAMED else ""
         for cmds in commands(root, chosen):
             (name, cmd), *beside = cmds.items()
-            yield Proposal(
+            offer = Proposal(
                 f"found the benchmark{'s' * (len(chosen) > 1)} {named}{more}",
                 cmd,
                 name,
@@ -154,6 +164,9 @@ def _of_scripts(
                 versions=base.versions,
                 beside=tuple(beside),
             )
+            if base.build and all(script.alone for script in chosen):
+                yield replace(offer, build=())
+            yield offer
 
 
 def _overlay(root: Path, scripts: list[BenchmarkScript]) -> str:
@@ -231,7 +244,8 @@ def _node(root: Path) -> Iterator[Proposal]:
     yield from harnessoffers.node(root, package.scripts, needed, whole)
     if "test" in package.scripts and "no test specified" not in package.scripts["test"]:
         found = "a Node project with tests"
-        if cmd := direct(package.scripts, "test", needed):
+        cmd = direct(package.scripts, "test", needed)
+        if cmd and is_there(root, cmd):
             yield Proposal(found, cmd, "tests", whole, copied=(("package.json", cmd),))
         yield Proposal(found, "npm test --silent", "tests", whole)
     yield Proposal(

@@ -24,6 +24,7 @@ MOST_ARGUMENTS = 20  # files in one command
 DISTRIBUTION = re.compile(
     r"^[ \t]{0,99}name[ \t]{0,99}=[ \t]{0,99}['\"]?([\w.-]{1,200})", re.MULTILINE
 )
+IS_TEST = re.compile(r"^[ \t]{0,99}(?:async )?def test", re.MULTILINE)
 USES_BENCHMARK = re.compile(
     r"^[ \t]*(?:async )?def test\w*\([^()]*\bbenchmark\b", re.MULTILINE
 )  # the fixture of pytest-benchmark
@@ -97,7 +98,8 @@ def _import_of(root: Path) -> Proposal:
     """The import of the project's package or module: the one that is called as the project, if
     there is one; without any, an empty program.
     """
-    names = [name for name in module_names(own_files(root)) if name.isidentifier()]
+    sources = [name for name in own_files(root) if name.endswith((".py", ".pyx"))]
+    names = [name for name in module_names(sources) if name.isidentifier()]
     called = normalized(_name(root)).replace("-", "_")
     names.sort(key=lambda name: name.lower() != called)
     words = f"import {names[0]}" if names else "pass"
@@ -117,7 +119,7 @@ def _name(root: Path) -> str:
 
 
 def _tests(root: Path) -> str:
-    """The folder with a project's tests; empty without one."""
+    """The folder with a project's tests, or the only file with any; empty without one."""
     for name in ("tests", "test"):
         folder = root / name
         if any(folder.rglob("test*.py")) or any(folder.rglob("*_test.py")):
@@ -129,4 +131,7 @@ def _tests(root: Path) -> str:
         for path in project_files(root, pattern)
     ]
     own = [path for path in files if not SAMPLES.intersection(path.parts[:-1])]
-    return str(own[0].parent) if own else ""
+    if own:
+        return str(own[0].parent)
+    alone = (name for name in ("test.py", "tests.py") if IS_TEST.search(file_text(root / name)))
+    return next(alone, "")

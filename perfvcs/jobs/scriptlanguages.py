@@ -19,7 +19,7 @@ MOST_TOGETHER = 8  # test scripts beside each other that are proposed together
 RUNS_TESTS = re.compile(
     r"(?:(?:run|all)[-_]?)?tests?(?:[-_]?(?:all|runner|suite))?|tests?/(?:run|all|main)(?:[-_]?tests?)?"
 )
-OF_MINITEST = re.compile(r"test_.*\.rb|.*_test\.rb")
+OF_MINITEST = re.compile(r"test_(?!helper\.rb).*\.rb|.*_test\.rb")
 IS_TEST = re.compile(r".*[-_]tests?|tests?[-_].*")
 
 

@@ -153,6 +153,13 @@ def _tail(output: IO[bytes]) -> str:
     last = lines[-LAST_LINES:]
     if not any(map(says_why, last)):  # such as make, which says only that something failed
         last = [line for line in lines[:-LAST_LINES] if says_why(line)][-1:] + last
-    text = " | ".join(last)
-    text = "".join(character if character.isprintable() else " " for character in text)
-    return text if len(text) <= TAIL else "..." + text[-TAIL:]
+    text = _printable(" | ".join(last))
+    text = text if len(text) <= TAIL else "..." + text[-TAIL:]
+    # cargo says first what it cannot get, and then one cause of the other
+    place = lines.index("Caused by:") if "Caused by:" in lines else 0
+    what = _printable(lines[place - 1])[:TAIL] if place else ""
+    return text if what in text else f"{what} | {text}"
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text)

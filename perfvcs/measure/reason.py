@@ -19,6 +19,7 @@ NO_NETWORK = re.compile(
     r"[Cc]ould not resolve host|[Nn]ame or service not known|name resolution|EAI_AGAIN|ENOTFOUND"
     r"|[Nn]etwork is unreachable|no such host|[Uu]nknown ?[Hh]ost"
 )
+MISSING_CRATE = re.compile(r"failed to get `([\w-]{1,64})` as a dependency")
 LOG = re.compile(r" \(log: [^)]{1,500}\)$")  # where all of it is
 TAKES_LONG = "it takes more than"
 UNCOLLECTABLE = "could not collect its tests: "
@@ -35,7 +36,8 @@ class Reason(NamedTuple):
         lines = [line.strip() for line in LOG.sub("", self.text).split(" | ")]
         telling = [line for line in lines if says_why(line)]
         if network := next(filter(NO_NETWORK.search, lines), ""):  # the cause of the others
-            telling.append(network)
+            crate = MISSING_CRATE.search(self.text)
+            telling.append(f"{crate[1]} is missing: {network}" if crate else network)
         line = telling[-1] if telling and len(lines) > 1 else self.text
         return shorten(line, LONGEST)
 

@@ -14,6 +14,7 @@ from msgspec import structs
 from perfvcs.errors import PerfError
 from perfvcs.jobs import knobs, matrix
 from perfvcs.jobs.config import read
+from perfvcs.jobs.harnessoffers import shorter
 from perfvcs.jobs.proposals import STARTS
 from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import RUNNER as SUITE
@@ -222,6 +223,10 @@ def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: flo
                 chosen, seconds = telling(chosen, seen, seconds, changes)
             elif SUITE in chosen.cmd:
                 chosen, seconds = telling_suite(chosen, block.seen[0], seconds)
+            else:
+                seen = block.seen[0]
+                rows = set(zip(seen.uid, seen.size, strict=True))  # with one of all of it
+                chosen, seconds = shorter(chosen, len(rows) - 1, seconds)
         return Trial(chosen, seconds, prepared - began)
     except PerfError as error:
         quiet.fail(str(error))

@@ -1,6 +1,7 @@
 """Jobs that read what their command's own harness reports."""
 
 import json
+import os
 from collections.abc import Callable
 
 import pytest
@@ -214,6 +215,34 @@ def test_a_harness_that_fails_half_way_says_why(project: Project, perf: Perf) ->
     said = perf("collect", code=5)
     assert "exited with status 1: BenchmarkSort" in said.err
     assert "--- FAIL: BenchmarkJoin" in said.err
+
+
+def test_one_name_in_two_packages_is_two_units(project: Project, perf: Perf) -> None:
+    lines = "pkg: m/{0}\nBenchmarkSort 300 {1} ns/op\nPASS\nok  m/{0} 1.2s\n"
+    job(project, printing(lines.format("a", 4000) + lines.format("b", 9000)), '"go"')
+    perf("collect")
+    assert values(stored(), "m/a.Sort", "wall") == [4e-6] * 2
+    assert values(stored(), "m/b.Sort", "wall") == [9e-6] * 2
+
+
+@pytest.mark.needs("make")
+def test_a_program_that_another_revision_left_in_the_tree_is_not_measured(
+    project: Project, perf: Perf
+) -> None:
+    """Make takes it for newer than its source, and git ignores it."""
+    line = "echo 'BenchmarkSort 300 {} ns/op'\n"
+    job(project, line.format(4000), '"go"', "sh program")
+    text = f'build = ["make program"]\n{(project.root / "perf.toml").read_text()}'
+    makefile = "program: bench.sh\n\tcp bench.sh program\n"
+    files = {"perf.toml": text, "Makefile": makefile, ".gitignore": "program\n"}
+    project.commit("built", **files)
+    project.write("program", line.format(1))
+    project.write("bench.sh", line.format(9000))
+    os.utime(project.root / "program", (2e9, 2e9))
+    perf("collect")
+    project.commit("slower")
+    perf("status")  # which moves the profile of these changes to their commit
+    assert values(stored(), "Sort", "wall") == [9e-6] * 2
 
 
 def test_benchmarks_that_ended_with_an_error_are_named(project: Project, perf: Perf) -> None:

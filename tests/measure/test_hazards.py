@@ -128,7 +128,7 @@ def test_what_a_command_took_from_a_file_is_searched(
 
 def test_a_command_that_stands_in_a_file_is_shown_whole(project: Project, perf: Perf) -> None:
     cmd = f"node a.js {'--quick ' * 20}--last"
-    project.commit(**{"package.json": f'{{"scripts": {{"test": "{cmd}"}}}}'})
+    project.commit(**{"package.json": f'{{"scripts": {{"test": "{cmd}"}}}}', "a.js": "\n"})
     assert f"  1  {cmd}  after npm install" in perf("init").out
 
 

@@ -177,6 +177,30 @@ def test_the_package_is_imported_and_not_a_folder_beside_it(project: Project) ->
     assert commands(project)[-1] == ['python -c "import fast_csv"']
 
 
+def test_a_script_of_the_shell_is_no_module_of_python(project: Project) -> None:
+    project.write("setup.py", "name = 'python-marks'\n")
+    project.write("format.sh", "true\n")
+    project.write("marks/__init__.py", "")
+    assert commands(project)[-1] == ['python -c "import marks"']
+
+
+def test_the_only_file_of_tests_may_be_called_test(project: Project) -> None:
+    """Unlike a script of that name without any."""
+    project.write("setup.py", "name = 'marks'\n")
+    project.write("test.py", "import marks\n")
+    project.write("marks/__init__.py", "")
+    assert len(commands(project)) == 1
+    project.write("test.py", "class Marks:\n    def test_marks(self):\n        pass\n")
+    assert commands(project)[0] == ["python -m pytest test.py"]
+
+
+@pytest.mark.parametrize(("package", "runs"), [("main", True), ("marks", False)])
+def test_only_a_program_of_go_is_run(project: Project, package: str, *, runs: bool) -> None:
+    project.write("go.mod", "module marks\n")
+    project.write("marks.go", f"package {package}\n")
+    assert (["go run . --help"] in commands(project)) is runs
+
+
 @pytest.mark.parametrize(
     ("wanted", "version", "fits"),
     [

@@ -206,6 +206,12 @@ def test_of_what_a_build_says_the_missing_network_is_the_reason() -> None:
     reason = Reason(text)
     assert reason.of_the_machine
     assert str(reason) == "[ERROR] Could not transfer artifact: Unknown host repo.example.org"
+    reason = Reason(
+        "the build failed: error: failed to get `tally` as a dependency of package `mark v1.0.0` |"
+        " Caused by: | download failed | [6] Could not resolve hostname"
+    )
+    assert reason.of_the_machine
+    assert str(reason) == "tally is missing: [6] Could not resolve hostname"
 
 
 def test_of_tests_of_perl_that_take_too_long_those_that_changed_most_are_tried(
@@ -256,6 +262,8 @@ def test_tests_of_node_run_without_npm_linters_and_coverage(
 ) -> None:
     package = {"scripts": scripts, "devDependencies": {"mocha": "*", "tape": "*"}}
     project.write("package.json", json.dumps(package))
+    for name in ("a.js", "tests/tests.js"):
+        project.write(name, "\n")
     assert proposals(project.root)[0].cmd == cmd
 
 
@@ -322,3 +330,65 @@ def test_tests_of_ruby_run_one_by_one_where_rake_fails(project: Project) -> None
     project.write("test/test_mark.rb", "require 'mark'\n")
     project.write("test/helper.rb", "\n")
     assert commands(project) == ["rake test", "ruby -Ilib -Itest test/test_mark.rb"]
+
+
+def test_a_helper_of_tests_of_ruby_is_no_test(project: Project) -> None:
+    project.write("lib/mark.rb", "module Mark\nend\n")
+    project.write("test/test_helper.rb", "require 'mark'\n")
+    project.write("test/mark_test.rb", "require 'test_helper'\n")
+    assert commands(project) == ["ruby -Ilib -Itest test/mark_test.rb"]
+
+
+def test_what_make_compiles_and_runs_is_a_test_whatever_it_is_called(project: Project) -> None:
+    """Without it nothing would be left where the benchmark takes too long."""
+    project.write(
+        "Makefile",
+        "all: smoke pow bench\n"
+        "smoke: smoke.c eval.c\n\t$(CC) -o $@ $^ -lm\n\t./$@\n"
+        "pow: smoke.c eval.c\n\t$(CC) -o $@ -DPOW $^ -lm\n\t./$@\n"
+        "bench: bench.c eval.c\n\t$(CC) -o $@ $^ -lm\n",
+    )
+    bench, tests = proposals(project.root)
+    assert bench.cmd == "./bench"
+    assert tests.commands == {"smoke": "./smoke", "pow": "./pow"}
+    assert tests.build == ("cc -o smoke smoke.c eval.c -lm", "cc -o pow -DPOW smoke.c eval.c -lm")
+    assert [file for file, _ in tests.copied] == ["Makefile"] * 4
+
+
+def node_project(project: Project, script: str, **needed: str) -> None:
+    package = {"scripts": {"bench": script, "test": "node test.js"}, "devDependencies": needed}
+    project.write("package.json", json.dumps(package))
+    project.write("mark.js", "module.exports = n => n + 1\n")
+    project.write("test.js", "require('./mark')\n")
+
+
+def test_a_script_of_node_that_is_not_there_is_not_proposed(project: Project) -> None:
+    """What is built is not there either, but git ignores it."""
+    node_project(project, "node benchmark/index.js")
+    assert commands(project)[0] == "node test.js"
+    project.write(".gitignore", "/benchmark\n")
+    assert commands(project)[0] == "node benchmark/index.js"
+    node_project(project, "node ../../elsewhere.js")
+    assert commands(project)[0] == "node test.js"
+
+
+def test_a_benchmark_that_needs_no_package_is_tried_before_npm_installs_any(
+    project: Project,
+) -> None:
+    node_project(project, "node bench/mark.js", tape="1")
+    project.write("bench/mark.js", "const m = require('../mark')\nconst t = Date.now()\n")
+    first, second = proposals(project.root)[:2]
+    assert first.cmd == second.cmd == "node bench/mark.js"
+    assert first.build == () and second.build[0].startswith("npm install")
+    project.write("bench/mark.js", "const b = require('benchmark')\nrequire('../mark')\n")
+    assert proposals(project.root)[0].build
+
+
+def test_a_benchmark_whose_harness_reports_is_read_before_it_is_measured_as_a_whole(
+    project: Project,
+) -> None:
+    """A command is proposed once, whatever names it: its place in a folder, or package.json."""
+    node_project(project, "node bench/mark.js", benchmark="2")
+    project.write("bench/mark.js", "const b = require('benchmark')\nrequire('../mark')\n")
+    offers = [offer for offer in proposals(project.root) if offer.cmd == "node bench/mark.js"]
+    assert [offer.reads for offer in offers] == ['"benchmark-js"', ""]

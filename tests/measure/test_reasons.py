@@ -54,6 +54,17 @@ def test_lines_that_say_why(line: str, *, why: bool) -> None:
     assert says_why(line) == why
 
 
+@pytest.mark.needs("make")
+def test_a_dependency_that_cannot_be_downloaded_is_named(project: Project, perf: Perf) -> None:
+    """Cargo says it in the first line, and then one cause of the other."""
+    cause = "  download of config.json failed\n\nCaused by:\n"
+    printed = f"error: failed to get `tally` as a dependency of `mark`\n\nCaused by:\n{cause * 9}"
+    makefile = "all:\n\t@cat printed >&2; false\ncheck: all\n"
+    project.commit(Makefile=makefile, printed=f"{printed}  [6] Could not resolve host\n")
+    said = perf("init", "--yes")
+    assert "it does not run: tally is missing: [6] Could not resolve host" in said.err
+
+
 def test_files_that_cannot_be_collected_are_known() -> None:
     text = (
         "python -m pytest tests could not collect its tests: tests/a.py: No module named 'six';"

@@ -9,6 +9,7 @@ from conftest import Project, Said
 
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
+from perfvcs.jobs.harnessoffers import GO_OPTIONS, shorter
 from perfvcs.jobs.proposals import proposals
 from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import Proposal
@@ -221,3 +222,34 @@ def test_a_module_that_benchmarks_share_is_not_taken_for_one(project: Project) -
     project.write("benchmarks/_harness.py", "")
     project.write("benchmarks/bench_parse.py", "import timeit\n\nprint(timeit.timeit())\n")
     assert proposals(project.root)[0].cmd == "python benchmarks/bench_parse.py"
+
+
+@pytest.mark.slow
+@pytest.mark.needs("go")
+def test_each_part_of_a_benchmark_of_go_gets_its_share_of_an_execution(
+    project: Project, perf: Perf
+) -> None:
+    """The sources name one benchmark, and running it shows that it has six parts."""
+    project.commit(
+        **{
+            "go.mod": "module mark\n\ngo 1.18\n",
+            "mark_test.go": 'package mark\n\nimport (\n\t"fmt"\n\t"testing"\n)\n\n'
+            "func BenchmarkMark(b *testing.B) {\n"
+            "\tfor n := 0; n < 6; n++ {\n"
+            "\t\tb.Run(fmt.Sprint(n), func(b *testing.B) {\n"
+            "\t\t\tfor i := 0; i < b.N; i++ {\n\t\t\t\tfmt.Sprint(i)\n\t\t\t}\n"
+            "\t\t})\n\t}\n}\n",
+        }
+    )
+    said = perf("init", "--yes")
+    assert "200ms` after go test" in said.err
+    assert "-test.benchtime 160ms" in (project.root / "perf.toml").read_text()
+
+
+def test_only_what_has_more_parts_than_benchmarks_becomes_shorter() -> None:
+    offer = Proposal("Go", f"env --chdir=a ./bench.test {GO_OPTIONS} 200ms", "bench")
+    assert shorter(offer, 4, 2.0) == (offer, 2.0)
+    cut, seconds = shorter(offer, 1000, 2.0)
+    assert cut.cmd == f"env --chdir=a ./bench.test {GO_OPTIONS} 20ms" and seconds == 0.2
+    other = Proposal("shell", "sh bench.sh 200ms", "bench")
+    assert shorter(other, 1000, 2.0) == (other, 2.0)

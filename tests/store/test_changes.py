@@ -367,3 +367,14 @@ def test_what_changes_while_it_is_copied_is_not_stored_as_what_was_there_before(
     assert "the working tree changed while it was copied" in said.err + said.out
     assert stored() == []
     assert stored("HEAD~1") != []
+
+
+@pytest.mark.parametrize("folder", [".cache/clangd/index", ".ccls-cache", ".metals"])
+def test_what_a_language_server_keeps_in_the_tree_is_no_change(project: Tree, folder: str) -> None:
+    """It changes while somebody reads the code, so that no profile would ever fit."""
+    project.commit(kept="1")
+    project.write(f"{folder}/a.idx", "1")
+    assert hashed() is None and listed() == []
+    project.write(f"src/{folder}/a.idx", "1")
+    project.git("add", f"{folder}/a.idx")
+    assert sorted(listed()) == sorted([f"{folder}/a.idx", f"src/{folder}/a.idx"])
