@@ -219,6 +219,7 @@ class Commits:
         moved = [
             pair for pair, comparison in comparisons.items() if WORDS[comparison.verdict.word].moved
         ]
+        held = {which for which, _ in attributed[number]}
         listed = attributed[number][:LISTED_STEPS]
         steps = joined(contents.with_suspects(*pair) for pair in listed)
         older = self._older[number]
@@ -235,7 +236,7 @@ class Commits:
             steps=steps,
             lasting=commitverdicts.lasting(steps),
             may=[contents.possible(*pair) for pair in may[number][:MAY]],
-            moved=[self._row(*pair) for pair in moved[:MOST_SERIES]],
+            moved=[self._row(*pair, lasting=pair[0] in held) for pair in moved[:MOST_SERIES]],
             left_out=left_out,
             sentence=self._sentence(number, judged),
             jobs=commitverdicts.jobs(judged),
@@ -277,7 +278,7 @@ class Commits:
                 return f"find the function: `perf blame {pair}`"
         return ""
 
-    def _row(self, number: int, turn: int) -> model.MovedData:
+    def _row(self, number: int, turn: int, *, lasting: bool) -> model.MovedData:
         contents, series = self.contents, self.contents.record.series[number]
         verdict = series.verdicts[turn]
         levels, at = (level(series, turn - 1), level(series, turn)), ""
@@ -300,4 +301,5 @@ class Commits:
                 contents.record.commits[series.places[turn - 1]],
                 contents.record.commits[series.places[turn]],
             ),
+            lasting=lasting,
         )

@@ -22,14 +22,13 @@ from perfvcs.reports.bisect import reasons
 from perfvcs.repository.state import State
 from perfvcs.site import model, template
 from perfvcs.site.commitcolumns import CommitColumns, columns
-from perfvcs.site.figures import REASON_CHARACTERS, cell_of, figures, level, metric
+from perfvcs.site.figures import REASON_CHARACTERS, cell_of, figures, level, metric, texts
 from perfvcs.site.forge import Diffs
 from perfvcs.site.model import SeriesDrawing, drawings
 from perfvcs.site.notable import of_note
 from perfvcs.site.opendegradations import Suspicions
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import UNIT_WIDTH, change, percent, quantity
-from perfvcs.text.quantity import step as levels_text
+from perfvcs.text.quantity import UNIT_WIDTH, percent, quantity
 from perfvcs.text.words import ambiguous, metric_rank
 
 if TYPE_CHECKING:
@@ -263,6 +262,7 @@ class Contents:
             self.statuses[number][turn],
         )
         numbers = figures(finding)
+        effect, _, levels = texts(finding)
         return model.StepData(
             word=finding.word,
             direction=finding.direction,
@@ -283,14 +283,10 @@ class Contents:
             before=numbers.before,
             after=numbers.after,
             p=numbers.p,
-            change=change(numbers.effect, numbers.low, numbers.high),
+            change=effect,
             detectors=list(finding.detectors),
             contradiction=finding.contradiction,
-            levels=(
-                finding.levels
-                if finding.curve
-                else levels_text(numbers.before, numbers.after, series.line.unit)
-            ).replace("->", "→"),
+            levels=levels,
         )
 
     def with_suspects(self, number: int, turn: int) -> model.StepData:

@@ -36,7 +36,8 @@ class ChangeFigures(NamedTuple):
 
 
 def figures(finding: Finding) -> ChangeFigures:
-    """A change's numbers with as many digits as mean something.
+    """A change's numbers with as many digits as mean something, for programs and for drawing; texts
+    are made from the finding itself, as in a terminal.
 
     With more digits, every new commit at the level after it would change them a little, and with
     them all pages that show it.
@@ -51,6 +52,12 @@ def figures(finding: Finding) -> ChangeFigures:
         after,
         None if finding.p is None else max(LEAST_CHANCE, float(f"{finding.p:.1g}")),
     )
+
+
+def texts(finding: Finding) -> tuple[str, str, str]:
+    """A change as pages say it: its effect with the interval, alone, and its levels."""
+    effect, levels = finding.effect, finding.levels.replace("->", "→")
+    return change(effect, finding.low, finding.high), percent(effect), levels
 
 
 def _shown(effect: float) -> float:

@@ -276,7 +276,8 @@ class Link(msgspec.Struct, frozen=True):
 class MovedData(msgspec.Struct, frozen=True, kw_only=True):
     """One series in one environment that differs at a commit from the measured commit before it
     (``since``); one that is not on the published line has no ``url``. ``accept`` is its id for
-    `perf accept` (empty: there is nothing to accept).
+    `perf accept` (empty: there is nothing to accept). ``lasting``: a lasting change of the series
+    is laid to the commit, and the page shows the figures of that one only.
     """
 
     benchmark: str
@@ -287,6 +288,7 @@ class MovedData(msgspec.Struct, frozen=True, kw_only=True):
     levels: str
     cell: CellData
     accept: str = ""
+    lasting: bool = False
 
 
 class JobTotal(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from perfvcs.pictures.present import present
-from perfvcs.site.figures import figures
 from perfvcs.site.pages import Tag
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent
@@ -39,7 +38,7 @@ def now(contents: Contents, number: int) -> Present | None:
     if series.findings:
         finding = max(series.findings, key=lambda finding: finding.turn)
         begin = int(series.places.searchsorted(finding.turn))
-        change = f"{percent(figures(finding).effect)}, {days[series.places[begin]]}"
+        change = f"{percent(finding.effect)}, {days[series.places[begin]]}"
     return present(
         contents.drawings[number].levels.tolist(),
         days[series.places].tolist(),

@@ -15,7 +15,7 @@ from perfvcs.pictures.frame import FramedCommit, FramedLine, HistoryFrame, frame
 from perfvcs.pictures.sketch import between, breaks, drawn, parted
 from perfvcs.site import model, template
 from perfvcs.site.contents import Contents
-from perfvcs.site.figures import effect, figures, level, metric
+from perfvcs.site.figures import effect, figures, level, metric, texts
 from perfvcs.site.folder import Output, digest, packed
 from perfvcs.site.model import known
 from perfvcs.site.pages import Mark, NewestLevel, Remark, SeriesData, Track
@@ -151,7 +151,7 @@ def key(contents: Contents, url: str) -> str:
 def fields(finding: Finding) -> tuple[Any, ...]:
     """The fields that identify a change, for a digest."""
     where = (finding.commit, finding.first, finding.last, finding.commits, finding.detectors)
-    return (*where, finding.contradiction, *figures(finding))
+    return (*where, finding.contradiction, *figures(finding), *texts(finding))
 
 
 def siblings(contents: Contents, url: str) -> list[model.Link]:
@@ -287,9 +287,7 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
         step_of(finding, accepted, status),
         before=numbers.before,
         after=numbers.after,
-        effect=numbers.effect,
-        low=numbers.low,
-        high=numbers.high,
+        levels=texts(finding)[-1],
     )
     ends = [finding.turn, contents.places[finding.first], contents.places[finding.last]]
     place, first, last = np.searchsorted(places, ends).tolist()
