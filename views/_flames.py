@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.flame import BOX_POINTS
+from perfvcs.pictures.flame import BOX_POINTS, flames
 from perfvcs.pictures.stacks import StackGroup, Traces, traces
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Scope, Unfit, View
@@ -37,14 +37,8 @@ class FlameView(View[dict[StackGroup, Traces]]):
             drawn := {name: group for name, group in groups.items() if group.of_two == self.of_two}
         ):
             raise Unfit(self.unfit)
-        deep = {name: group for name, group in drawn.items() if self.of_two or _calls(group)}
+        deep = {name: group for name, group in drawn.items() if flames({name: group}, 1)}
         if not deep:
             raise Unfit("every call stack has one frame: there are no calls to draw")
         return deep
 
-
-def _calls(group: Traces) -> bool:
-    """Whether some stack has a caller and what it calls."""
-    profiles = (*group.profiles.baseline, *group.profiles.target)
-    stacks = (profile.stacks.stacks for profile in profiles if profile.stacks)
-    return any(len(stack) > 1 for listed in stacks for stack in listed)

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from math import ceil, isfinite
 from typing import TYPE_CHECKING, ClassVar
 
+from perfvcs.check.subject import Subject
 from perfvcs.pictures.canvas import plain, stack
 from perfvcs.pictures.flame import SAMPLE_METRIC, Flame, draw, flames
 from perfvcs.pictures.stacks import StackGroup, Traces, repeats
+from perfvcs.plugins.view import Unfit
 from perfvcs.text.characters import fitted
 from perfvcs.text.quantity import percent
 from perfvcs.views._flames import FlameView
@@ -46,17 +48,29 @@ class Flamediff(FlameView):
         "it draws call stacks of two revisions that were taken by the same engine"
     )
 
+    def cut(self, subject: Subject) -> dict[StackGroup, Traces]:
+        """The groups in which something changed."""
+        groups = super().cut(subject)
+        changed = {name: traces for name, traces in groups.items() if self._changed({name: traces})}
+        if not changed:
+            raise Unfit("no function changed by more than chance")
+        return changed
+
+    def _changed(self, data: dict[StackGroup, Traces]) -> list[tuple[Flame, BoxChange]]:
+        """The graphs in which something changed: all others would be grey."""
+        graphs = ((flame, contrast(flame)) for flame in flames(data, self.points))
+        return [(flame, boxes) for flame, boxes in graphs if boxes.sure.any()]
+
     def render(self, data: dict[StackGroup, Traces]) -> UIElement:
         """One figure per job, engine and metric, callers above callees."""
-        return stack([_draw(flame) for flame in flames(data, self.points)])
+        return stack([_draw(flame, boxes) for flame, boxes in self._changed(data)])
 
     def text(self, data: dict[StackGroup, Traces], width: int) -> str:
         """The paths that changed as a tree, per job, engine and metric, with a bar for each
         change.
         """
         parts = []
-        for flame in flames(data, self.points):
-            boxes = contrast(flame)
+        for flame, boxes in self._changed(data):
             changes = _changes(flame, boxes)
             lines = [
                 flame.title,
@@ -130,8 +144,7 @@ def _drawn(flame: Flame) -> NDArray[np.float64]:
     return error
 
 
-def _draw(flame: Flame) -> figure:
-    boxes = contrast(flame)
+def _draw(flame: Flame, boxes: BoxChange) -> figure:
     sides = flame.tree.sides[::-1] or [1]  # the target first
     signs = []
     for value, sure in zip(boxes.change.tolist(), boxes.sure.tolist(), strict=True):

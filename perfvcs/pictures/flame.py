@@ -17,7 +17,6 @@ from perfvcs.pictures.stacks import (
     sampling_rate,
     spans,
     split,
-    tree,
     widest,
 )
 from perfvcs.profile import Metric
@@ -35,6 +34,7 @@ ROW_HEIGHT = 18  # pixels
 LETTER = 6.4  # pixels of one, on average
 WIDTH = 1200  # pixels of a figure, until the page knows better
 LEAST_SHARE = 0.0005  # of all: half a pixel on a wide screen
+SEEN_SHARE = 0.002  # of all: two pixels, below which a row of boxes is empty
 EDGE_BITS = 16  # of an edge's place: a sixtieth of a pixel on a wide screen
 BOX_POINTS = 2  # of other figures weigh as much as one box with its texts
 MOST_METRICS = 4  # of one group of profiles
@@ -129,16 +129,18 @@ class Flame:
 
 def flames(groups: Mapping[StackGroup, Traces], most: int) -> list[Flame]:
     """The graphs of each group: its first metrics, with at most ``most`` boxes each, the widest on
-    either side.
+    either side; those of one revision have calls.
     """
     graphs = []
-    for name, (profiles, metrics) in groups.items():
-        for metric, meaning in list(metrics.items())[:MOST_METRICS]:
-            grown = tree(profiles, metric)
+    for name, traces in groups.items():
+        for metric, meaning in list(traces.metrics.items())[:MOST_METRICS]:
+            grown = traces.tree(metric)
+            if not (grown.has_calls or traces.of_two):
+                continue
             graphs.append(
                 Flame(
                     name,
-                    profiles,
+                    traces.profiles,
                     metric,
                     meaning,
                     grown,
@@ -158,13 +160,15 @@ def draw(
     """The figure; boxes are as wide as their share of the first of ``sides``, and the page can
     change to the second.
 
+    It has the rows in which a box is wide enough to be seen; the page adds others on zooming.
     ``amount`` goes into the title, ``notes`` go into the caption. ``columns`` are texts of shape
     (boxes,): ``fill`` is a box's colour, ``sign`` goes before its name, and all others are shown on
     hovering.
     """
     from bokeh.models import ColumnDataSource, Range1d, TapTool
 
-    levels = int(flame.tree.depth[flame.kept].max()) + 1
+    seen = flame.tree.shares[flame.kept, sides[0]] >= SEEN_SHARE
+    levels = int(flame.tree.depth[flame.kept][seen].max(initial=0)) + 1
     plot = canvas(
         f"{flame.title}\n{amount}",
         "",
@@ -244,6 +248,7 @@ def _source(
     names = [
         f"{sign}{plain(name, 160)}" for sign, (name, _) in zip(signs, flame.parts, strict=True)
     ]
+    places = [plain(place, HOVER) for place in flame.places]
     left, right = (
         stepped(edge[boxes], EDGE_BITS) for edge in spans(tree, tree.shares[:, sides[0]])
     )
@@ -258,9 +263,9 @@ def _source(
         "bottom": depth + 1,
         "at": left,
         "middle": depth + 0.5,
-        "label": [label(*box) for box in zip(names, texts, widths, strict=True)],
+        "label": [label(*box) for box in zip(names, places, texts, widths, strict=True)],
         "name": [name[:HOVER] for name in names],
-        "file": [plain(place, HOVER) or "–" for place in flame.places],
+        "file": [place or "–" for place in places],
         "alpha": np.ones(len(boxes)),
         # a frame that is drawn has a parent that is
         "parent": np.searchsorted(boxes, tree.parent[boxes]),
@@ -274,10 +279,10 @@ def _source(
     return source(**data, **{name: column for name, column in columns.items() if name != "sign"})
 
 
-def label(name: str, amount: str, letters: float) -> str:
-    """The name in a box, with its amount where there is room for both."""
-    both = f"{name}  {amount}"
-    return both if len(both) < int(letters) else clip(name, letters)
+def label(name: str, place: str, amount: str, letters: float) -> str:
+    """The name in a box, with its amount and its place where there is room for them."""
+    texts = (f"{name}  {place}  {amount}" if place else "", f"{name}  {amount}")
+    return next((text for text in texts if 0 < len(text) < int(letters)), clip(name, letters))
 
 
 def clip(name: str, letters: float) -> str:

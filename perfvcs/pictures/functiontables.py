@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.pictures.flame import SAMPLE_METRIC
 from perfvcs.pictures.listing import Column, Listing, TableCell, TableRow
-from perfvcs.pictures.stacks import (
-    FrameTree,
-    StackGroup,
-    Traces,
-    located,
-    sampling_rate,
-    split,
-    tree,
-)
+from perfvcs.pictures.stacks import FrameTree, StackGroup, Traces, located, sampling_rate, split
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import apart, metric_name
@@ -126,9 +118,9 @@ def _largest(
 def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
     """A table for each group of one revision, by its first metric."""
     tables = []
-    for group, (profiles, metrics) in groups.items():
-        metric, meaning = next(iter(metrics.items()))
-        grown, side = tree(profiles, metric), 1 if profiles.target else 0
+    for group, traces in groups.items():
+        profiles, (metric, meaning) = traces.profiles, next(iter(traces.metrics.items()))
+        grown, side = traces.tree(metric), 1 if profiles.target else 0
         whole, unit = float(grown.total[0, side]), meaning.unit
         rate = sampling_rate(profiles) if metric == SAMPLE_METRIC else None
         if rate:  # samples are time

@@ -4,7 +4,7 @@ was counted there.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,11 +32,21 @@ class StackGroup(NamedTuple):
     engine: str
 
 
-class Traces(NamedTuple):
-    """The profiles of a group, and the metrics that have values in rows with stacks."""
+@dataclass(frozen=True)
+class Traces:
+    """The profiles of a group, and the metrics that have values in rows with stacks; their trees
+    are made once.
+    """
 
     profiles: Subject
     metrics: dict[str, Metric]
+    _trees: dict[str, FrameTree] = field(default_factory=dict, compare=False, repr=False)
+
+    def tree(self, metric: str) -> FrameTree:
+        """The tree of all stacks of both sides, by one metric."""
+        if metric not in self._trees:
+            self._trees[metric] = tree(self.profiles, metric)
+        return self._trees[metric]
 
     @property
     def of_two(self) -> bool:
@@ -71,6 +81,11 @@ class FrameTree:
         import numpy as np
 
         return self.total / np.where(self.total[0] > 0, self.total[0], 1.0)
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether some frame has a caller."""
+        return int(self.depth.max()) > 1
 
     @property
     def sides(self) -> list[int]:

@@ -363,7 +363,7 @@ def test_the_view_alone_can_be_asked_for_and_says_when_it_cannot() -> None:
     ):
         page.render(pictures.one(), "flamegraph")
     with pytest.raises(UsageError, match=r"it draws one revision, not two; these do: .*flamediff"):
-        page.render(Subject("x", [sampled(MAIN)], [sampled(MAIN)]), "flamegraph")
+        page.render(Subject("x", [sampled(MAIN)], [sampled({("g (b.py)",): 99})]), "flamegraph")
 
 
 def test_a_name_that_begins_several_views_suggests_all_of_them() -> None:
@@ -585,7 +585,7 @@ def test_a_page_has_the_table_below_the_flame_graph() -> None:
 
 def test_boxes_say_their_share_where_there_is_room() -> None:
     labels = [box["label"] for box in texts_of_boxes(drawn(Subject("x", [sampled(MAIN)]))[0])]
-    assert labels[:2] == ["all  100 in all executions", "main  100.0 %"]
+    assert labels[:2] == ["all  100 in all executions", "main  a.py  100.0 %"]
 
 
 def test_stacks_of_one_frame_have_no_graph() -> None:
