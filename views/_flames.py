@@ -41,4 +41,3 @@ class FlameView(View[dict[StackGroup, Traces]]):
         if not deep:
             raise Unfit("every call stack has one frame: there are no calls to draw")
         return deep
-

@@ -24,14 +24,14 @@ from perfvcs.pictures.canvas import (
     thin,
 )
 from perfvcs.pictures.pageparts import DrawnUnit
-from perfvcs.pictures.sample import Centre, DrawnSample, samples, stated
+from perfvcs.pictures.sample import FEWEST_FOR_INTERVAL, Centre, DrawnSample, samples, stated
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change as change_text
 from perfvcs.text.quantity import quantity, scale
-from perfvcs.text.words import metric_name
+from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     import numpy as np
@@ -192,8 +192,9 @@ class Comparison(View[list[SamplePair]]):
         if mean is None:
             return [*drawn, points], []
         below = y - 0.33
-        low = mean.value if mean.low is None else mean.low
-        high = mean.value if mean.high is None else mean.high
+        low, high = mean.value, mean.value
+        if mean.low is not None and mean.high is not None and not mean.too_few:
+            low, high = mean.low, mean.high
         centre = source(
             x=[mean.value * factor],
             y=[below],
@@ -283,7 +284,10 @@ def _titled(
     caption = (
         ["measured in different environments"] if before.environment != after.environment else []
     )
-    caption += ["one execution has no interval"] if 1 in counts else []
+    few = min(counts)
+    if few < FEWEST_FOR_INTERVAL:
+        verb = "has" if few == 1 else "have"
+        caption.append(f"{counted(few, 'execution')} {verb} no interval")
     effect = (
         f"\n{seen(verdict)[0]} {change_text(verdict.effect, verdict.low, verdict.high)}"
         if verdict and verdict.effect is not None

@@ -156,7 +156,7 @@ class Executions(View[list[DrawnSample]]):
         from bokeh.models import Quad, Segment
 
         centre = sample.centre
-        if centre is None or centre.low is None or centre.high is None:
+        if centre is None or centre.low is None or centre.high is None or centre.too_few:
             return []
         data = source(
             left=[0.5],
@@ -195,7 +195,8 @@ def summary(sample: DrawnSample) -> str:
         return (
             f"{count}: {quantity(centre.value, sample.meaning.unit)}\none execution has no interval"
         )
-    return f"{count}\nmean {centre.text(sample.meaning.unit)}"
+    few = ", no interval" if centre.too_few else ""
+    return f"{count}\nmean {centre.text(sample.meaning.unit)}{few}"
 
 
 def _spread(sample: DrawnSample) -> list[str]:

@@ -121,13 +121,15 @@ def courses(flat: Flat) -> dict[int, Course]:
 
 
 def reach(flat: Flat) -> NDArray[np.float64]:
-    """Half the width of each level's 99 % interval; NaN where there was one execution."""
+    """Half the width of each level's 99 % interval; NaN where there were fewer than three
+    executions: of two it may reach over twenty orders of magnitude.
+    """
     import numpy as np
 
     from perfvcs.statistics.student import quantile
 
-    usable = (flat.df > 0) & np.isfinite(flat.variance)
-    points = quantile((1 + CONFIDENCE) / 2, np.where(usable, flat.df, 1))
+    usable = (flat.df > 1) & np.isfinite(flat.variance)
+    points = quantile((1 + CONFIDENCE) / 2, np.where(usable, flat.df, 2))
     return np.where(usable, points * np.sqrt(np.where(usable, flat.variance, 0)), np.nan)
 
 

@@ -80,18 +80,23 @@ class Flame:
         return quantity(value, self.meaning.unit)
 
     def amount(self, *sides: int) -> str:
-        """What all boxes together have: samples of all executions, of other metrics that of one."""
-        seen = self.metric == SAMPLE_METRIC
-        values = [
-            self.tree.counts[side] if seen else float(self.tree.total[0, side]) for side in sides
-        ]
-        shown = (
-            step(values[0], values[1], self.meaning.unit).replace("->", "→")
-            if len(values) == 2
-            else quantity(values[0], self.meaning.unit)
-        )
-        rate = f", at {self.rate:g} Hz" if self.rate else ""
-        return shown + (f" in all executions{rate}" if seen else " per execution")
+        """What all boxes together have in one execution; samples, which are counted in all of them,
+        with the time that they stand for.
+        """
+        each = [float(self.tree.total[0, side]) for side in sides]
+        seen = self._stepped([self.tree.counts[side] for side in sides], self.meaning.unit)
+        if self.metric != SAMPLE_METRIC:
+            return f"{self._stepped(each, self.meaning.unit)} per execution"
+        if self.rate is None:
+            return f"{seen} in all executions"
+        took = self._stepped([count / self.rate for count in each], "s")
+        return f"{took} per execution, {seen} samples at {self.rate:g} Hz"
+
+    def _stepped(self, values: Sequence[float], unit: str) -> str:
+        """One value, or two with an arrow."""
+        if len(values) == 1:
+            return quantity(values[0], unit)
+        return step(*values, unit).replace("->", "→")
 
     def amounts(self, values: NDArray[np.float64]) -> list[str]:
         """Amounts of one execution with their shares, of shape (boxes, 2); of two revisions the

@@ -151,7 +151,7 @@ def frame(
     extent = f"{every:,} commits{_span(days)}"
     ranges = [f"the newest {len(commits):,} drawn"] if len(commits) < every else []
     alone = any(low is None for line in lines for low in line.low)
-    interval_notes = ["commits with one execution have no interval"] if alone else []
+    interval_notes = ["commits with fewer than three executions have no interval"] if alone else []
     cut = "the axis does not begin at 0" if values.low > 0 or values.high < 0 else ""
     if every <= 1:
         extent = "one commit: no history yet"

@@ -33,7 +33,7 @@ TITLE = 70  # characters of a commit's title
 
 class CommitLevels(msgspec.Struct, frozen=True, array_like=True):
     """A commit's series, by their numbers, with the level of each and half the width of its 99 %
-    interval in logarithms (0: one execution), and the verdicts against the commit before that are
+    interval in logarithms (0: none), and the verdicts against the commit before that are
     known: word, effect, low, high.
     """
 

@@ -205,7 +205,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a figure: a series in one environment, by columns.
 
     ``places`` are numbers in the page's list of commits, ascending; ``low`` and ``high`` are the 99
-    % interval of the level of one commit, None if there was one execution (empty: everywhere).
+    % interval of the level of one commit, None if it has none (empty: everywhere).
     ``effects`` compare with the place before, ``words`` are those of the cells. ``lines`` are the
     levels before, between and after the ``steps``; no line leads to the turns ``breaks``, which
     follow a gap. ``began`` says why the series of the same benchmark before it could not go on

@@ -164,7 +164,9 @@ def test_a_commit_of_one_execution_has_no_interval(project: Project, perf: Perf)
     (track,) = series()[0]["tracks"]
     assert track["low"] == track["high"] == []
     assert track["words"] == ["new", "inconclusive", "inconclusive"]
-    assert "commits with one execution have no interval" in series()[0]["frame"]["notes"]
+    assert (
+        "commits with fewer than three executions have no interval" in series()[0]["frame"]["notes"]
+    )
     cells = [level["cell"] for level in series()[0]["newest"]]
     assert [cell["text"] for cell in cells] == ["○", "○", "new"]
     assert "a single execution has no spread" in cells[0]["detail"]

@@ -490,6 +490,74 @@ def test_a_click_zooms_and_words_are_found(browser: Any, tmp_path: Path) -> None
     assert opened.problems() == []
 
 
+CALLS: Folded = {
+    ("main (a.py:1)", "check (a.py:2)", "parse (b.py:3)"): 10,
+    ("main (a.py:1)", "report (a.py:4)", "parse (b.py:3)", "scan (b.py:5)"): 50,
+    ("main (a.py:1)", "report (a.py:4)", "parse (b.py:3)", "parse (b.py:3)"): 20,
+    ("main (a.py:1)", "report (a.py:4)"): 20,
+}
+
+
+@BROWSER
+def test_boxes_stand_by_name_or_the_largest_first(browser: Any, tmp_path: Path) -> None:
+    opened = Flames(browser, tmp_path, Subject("x", [sampled(CALLS)]))
+    names = opened.column("name")
+    check, report = names.index("check"), names.index("report")
+    assert opened.column("left")[check] == 0 < opened.column("left")[report]
+    assert opened.column("file")[check] == "a.py:2"
+    opened.run("document.querySelectorAll('.search button')[0].click()")
+    assert opened.column("left")[report] == 0
+    assert opened.column("left")[check] == pytest.approx(0.9, abs=2**-15)
+    scan, rest = names.index("scan"), opened.column("parent")
+    within = opened.column("left")[scan], opened.column("left")[rest[scan]]
+    assert within[0] == within[1]
+    opened.run("document.querySelectorAll('.search button')[0].click()")
+    assert opened.column("left")[check] == 0 and opened.problems() == []
+
+
+@BROWSER
+def test_a_function_has_its_callers_above_and_its_callees_below(
+    browser: Any, tmp_path: Path
+) -> None:
+    opened = Flames(browser, tmp_path, Subject("x", [sampled(CALLS)]))
+    around = "document.querySelectorAll('.search button')[1].click()"
+    opened.run(around)
+    assert opened.said == "choose a function first: click its box"
+    opened.choose(opened.column("name").index("parse"))
+    opened.run(around)
+    columns = [opened.column(name) for name in ("name", "top", "right", "left", "total", "own")]
+    boxes = {
+        (name, top): (round(right - left, 4), total, own)
+        for name, top, right, left, total, own in zip(*columns, strict=True)
+    }
+    # 80 of 100 samples are in it, however often it calls itself
+    assert boxes == {
+        ("parse", 2): (1.0, "80.0 % of all", "100.0 % of parse"),
+        ("scan", 3): (0.625, "50.0 % of all", "62.5 % of parse"),
+        ("parse", 3): (0.25, "20.0 % of all", "25.0 % of parse"),
+        ("report", 1): (0.875, "70.0 % of all", "87.5 % of parse"),
+        ("check", 1): (0.125, "10.0 % of all", "12.5 % of parse"),
+        ("main", 0): (0.875, "70.0 % of all", "87.5 % of parse"),
+    }
+    assert opened.column("name").count("main") == 2  # above each caller
+    assert opened.run(f"{PLOTS}[0].y_range.start") == 4
+    opened.run(around)
+    assert opened.column("name")[:2] == ["all", "main"] and opened.problems() == []
+
+
+@BROWSER
+def test_rows_in_which_nothing_can_be_seen_are_drawn_after_zooming(
+    browser: Any, tmp_path: Path
+) -> None:
+    stacks = {("main (a)", "wide (a)"): 9990.0, ("main (a)", *["deep (a)"] * 30): 10.0}
+    opened = Flames(browser, tmp_path, Subject("x", [sampled(stacks)]))
+    height = opened.run(f"{PLOTS}[0].height")
+    assert opened.run(f"{PLOTS}[0].y_range.start") == 3
+    opened.choose(opened.column("name").index("deep"))
+    assert opened.run(f"{PLOTS}[0].y_range.start") == 32
+    assert opened.run(f"{PLOTS}[0].height") == height + 29 * 18 and opened.problems() == []
+
+
 @BROWSER
 def test_a_graph_is_walked_and_zoomed_with_keys(browser: Any, tmp_path: Path) -> None:
     from selenium.webdriver.common.keys import Keys

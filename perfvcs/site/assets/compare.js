@@ -104,7 +104,7 @@ perf.compare = (() => {
     });
     const link = one => element("a", {class: "code", href: root + one.url}, one.short);
     const how = after === before + 1 ? "Verdicts of perf check where there are some; others are undecided or were not compared."
-      : "Estimated from the levels of both commits and their 99 % intervals; one execution has none. The command decides:";
+      : "Estimated from the levels of both commits and their 99 % intervals; fewer than three executions have none. The command decides:";
     place.replaceChildren(
       element("p", {}, link(old), ` ${old.title} (${old.day}) → `, link(now), ` ${now.title} (${now.day})`),
       element("div", {class: "bar", role: "group", "aria-label": "which comparisons"}, ...buttons),

@@ -25,7 +25,7 @@ perf.layers = (() => {
   const line = (points, {x, y}) => node("path", {class: "line",
     d: points.map((point, turn) => `${turn && !point.fresh ? "L" : "M"}${round(x(point.x))},${round(y(point.level))}`).join("")});
 
-  // A single execution has no interval: its mark is hollow.
+  // Fewer than three executions have no interval: their mark is hollow.
   function values(points, frame) {
     const {x, y} = frame, r = (frame.right - frame.left) / points.length < 5 ? 1.6 : 2.8;
     const shapes = (few, kind) => node("path", {class: kind, d: few.map(point => mark("circle", x(point.x), y(point.level), r)).join("")});
@@ -89,7 +89,7 @@ perf.layers = (() => {
     const circle = kind => node("path", {class: kind, d: mark("circle", 11, middle, 3)});
     return [
       points.some(point => point.low != null) && [swatch(node("path", {class: "whisker", d: "M11,1V13M8,1h6M8,13h6"}), circle("dot")), "a commit with its 99 % interval"],
-      points.some(point => point.low == null) && [swatch(circle("dot alone")), "one execution: no interval"],
+      points.some(point => point.low == null) && [swatch(circle("dot alone")), "fewer than three executions: no interval"],
       tracks.some(track => track.lines.length) && [swatch(node("path", {class: "level", d: `M1,${middle}H21`})), "level"],
       ...Object.keys(perf.verdicts).filter(look => marks.some(step => step.look === look)).map(look =>
         [swatch(node("path", {class: `mark ${look}`, d: mark(look, 11, middle, 5)})), look === "accepted" ? "accepted change" : `lasting ${look}`]),

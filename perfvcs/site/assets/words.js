@@ -11,7 +11,7 @@ perf.words = (() => {
   function details(series, point) {
     const {commit, track} = point, quiet = words => element("div", {class: "quiet"}, words), line = words => element("div", {}, words);
     const bounds = point.low == null ? "" : ` [${quantity(point.low, series.unit)}, ${quantity(point.high, series.unit)}]`;
-    const runs = point.executions === 1 ? "1 execution, no interval" : `${point.executions} executions`;
+    const runs = `${point.executions} execution${point.executions === 1 ? "" : "s"}${point.low == null ? ", no interval" : ""}`;
     const moved = differs(point.word) ? `${verdicts[point.word].sign} ${point.word} ` : "";
     return [
       element("strong", {}, `${commit.short} ${commit.title}`), quiet([commit.author, commit.day].filter(Boolean).join(", ")),
