@@ -34,7 +34,7 @@ ROW_HEIGHT = 18  # pixels
 LETTER = 6.4  # pixels of one, on average
 WIDTH = 1200  # pixels of a figure, until the page knows better
 LEAST_SHARE = 0.0005  # of all: half a pixel on a wide screen
-SEEN_SHARE = 0.002  # of all: two pixels, below which a row of boxes is empty
+SEEN_SHARE = 0.004  # of all: five pixels, below which a row of boxes looks empty
 EDGE_BITS = 16  # of an edge's place: a sixtieth of a pixel on a wide screen
 BOX_POINTS = 2  # of other figures weigh as much as one box with its texts
 MOST_METRICS = 4  # of one group of profiles
@@ -96,7 +96,8 @@ class Flame:
         """One value, or two with an arrow."""
         if len(values) == 1:
             return quantity(values[0], unit)
-        return step(*values, unit).replace("->", "→")
+        before, after = values
+        return step(before, after, unit).replace("->", "→")
 
     def amounts(self, values: NDArray[np.float64]) -> list[str]:
         """Amounts of one execution with their shares, of shape (boxes, 2); of two revisions the
