@@ -15,6 +15,7 @@ import msgspec
 from perfvcs.plan.design import EFFECTS, POWER, Option, PlanRow, PlanRule, builds, rows_of
 from perfvcs.plan.survey import LastDesign, Survey, surveys
 from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.profile.naming import labelled
 from perfvcs.reports.plan_notes import (
     LARGEST_EFFECT,
     duration_text,
@@ -163,9 +164,10 @@ def _spent(value: float | None) -> str:
 
 class PlannedUnit(msgspec.Struct, frozen=True):
     """How much a unit and metric varies, what the design finds, and what would find more; see
-    ``Variation`` and ``PlanRow``.
+    ``Variation`` and ``PlanRow``. ``benchmark`` is its name as every command takes it.
     """
 
+    benchmark: str
     uid: str
     size: float | None
     metric: str
@@ -272,7 +274,15 @@ class Plan:
                 PlannedJob,
                 survey,
                 best_executions_per_build=_first(builds(row.variation, survey) for row in rows),
-                units=[filled(PlannedUnit, row, row.variation) for row in rows],
+                units=[
+                    filled(
+                        PlannedUnit,
+                        row,
+                        row.variation,
+                        benchmark=labelled(survey.job, row.variation.uid, row.variation.size),
+                    )
+                    for row in rows
+                ],
             )
             for survey, rows in self.jobs
         ]
