@@ -14,8 +14,10 @@ from perfvcs.collectors.instructions import valgrind
 from perfvcs.git.project import Project
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
+from perfvcs.jobs.harness import fits_to_clock
 from perfvcs.locate.blame.blames import asked
 from perfvcs.locate.blame.question import without_verdict
+from perfvcs.plugins.collector import Reads
 from perfvcs.profile import Collected, Design, Job, Metric, Resources
 from perfvcs.repository import Repository
 
@@ -248,3 +250,18 @@ def test_a_function_that_its_job_counts_is_not_said_to_be_counted_in_the_whole(p
     assert said[0].startswith("work: mix: +") and " instructions (" in said[0]
     assert said[1].startswith("cause: mix (work.c): each call costs more")
     assert "proof: proved: " in said[-1], said
+
+
+def test_a_harness_that_fits_what_it_runs_to_the_clock_is_not_counted(project, perf):
+    """As libtest does; how often it runs a benchmark under a counter says nothing of that."""
+    project.write("perf.toml", '[[job]]\nname = "bench"\ncmd = "sh bench.sh"\nreads = "libtest"\n')
+    line = "echo 'test sort ... bench:       1,000 ns/iter (+/- 10)'\n"
+    project.commit("first", **{"bench.sh": line})
+    project.commit("second", **{"bench.sh": line + "# the end\n"})
+    said = perf("blame", "-u", "sort", "--metric", "instructions", "-q", code=2).err
+    assert said == (
+        "perf: its harness runs sort as often as the clock allows, so that its work cannot be"
+        " counted: leave out --metric\n"
+    )
+    assert fits_to_clock(Reads("libtest"))
+    assert not any(fits_to_clock(Reads(name)) for name in ("catch2", "google-benchmark", "log"))

@@ -339,6 +339,16 @@ def test_words_of_a_shell_are_left_as_they_are() -> None:
     assert chosen(["go"], Reads("go"), "") == ["go"]
 
 
+def test_options_for_counting_replace_those_of_the_command() -> None:
+    """JMH, as Catch2, refuses an option that is given twice."""
+    words = ["java", "-jar", "b.jar", "-f", "3", "-wi", "3", "-i=5", "-w", "200ms"]
+    once = ["-f", "1", "-bm", "ss", "-wi", "0", "-i", "1"]
+    assert chosen(words, Reads("jmh"), "org.A.b", once=True) == [
+        *("java", "-jar", "b.jar", "-w", "200ms", r"^org\.A\.b$"),
+        *once,
+    ]
+
+
 def test_every_harness_is_a_format() -> None:
     for name in HARNESSES:
         assert checked(name) == Reads(name)
