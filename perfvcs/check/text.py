@@ -205,8 +205,8 @@ def untouched(report: Report) -> str:
 
 
 def revision(name: str) -> str:
-    """A revision's name; a full commit id is cut to 12 digits."""
-    return name[:12] if re.fullmatch(r"[0-9a-f]{40,64}", name) else shorten(name, NAME_WIDTH)
+    """A revision's name; a full commit id is cut to 10 digits, as everywhere."""
+    return name[:10] if re.fullmatch(r"[0-9a-f]{40,64}", name) else shorten(name, NAME_WIDTH)
 
 
 def _sorted(changes: Sequence[Change]) -> list[Change]:
