@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perfvcs.check.pastsessions import EarlierSessions
-from perfvcs.check.samples.estimate import NewestSession, newest_session
+from perfvcs.check.samples.newestsession import Compared, NewestSession, newest_sessions
 
 from .changepoints import asv_series
 from .figures import Row
@@ -53,8 +53,9 @@ class Point(NamedTuple):
 def said_of(values: Series) -> NewestSession | None:
     """What the check says of the newest value and the one before; None where it says nothing."""
     commits = tuple(map(str, range(len(values))))
-    said = newest_session(EarlierSessions(tuple(values.tolist()), commits), *commits[-2:])
-    if said is None or said.word == "usual" or abs(said.difference) < DELTA:
+    past = EarlierSessions(tuple(values.tolist()), commits)
+    (said,) = newest_sessions([Compared(past, *commits[-2:])])
+    if said is None or abs(said.difference) < DELTA:
         return None
     return said
 

@@ -253,7 +253,7 @@ def test_the_range_of_commits_is_wider_where_the_step_is_less_clear() -> None:
 def of(values: NDArray[np.float64], *places: int) -> list[float]:
     """The prominence of steps at some places, for a spread of one percent."""
     bounds = np.array([0, *places, len(values)])
-    found = Prominence(values, np.full(len(values), 0.01))
+    found = Prominence(values, np.full(len(values), 0.01), running_median(values))
     return found.of(bounds[:-2], bounds[1:-1], bounds[2:]).tolist()
 
 
@@ -283,7 +283,7 @@ def test_the_prominence_is_that_of_least_squares() -> None:
 
 def test_a_drift_does_not_stand_out() -> None:
     slow = noisy(45, (300, 0.0)) + np.linspace(0, 0.3, 300)
-    found = Prominence(slow, np.full(300, 0.01))
+    found = Prominence(slow, np.full(300, 0.01), running_median(slow))
     assert prominent(found, [100, 150, 200]) == []
     assert prominent(found, [100, 150, 200], settled={150}) == [150]
     assert steps(slow) == []

@@ -22,7 +22,8 @@ from perfvcs.check.method import (
     PairMethod,
     chance_needs,
 )
-from perfvcs.check.samples.estimate import VETO, Estimate, estimates, newest_session
+from perfvcs.check.samples.estimate import VETO, Estimate, estimates
+from perfvcs.check.samples.newestsession import Compared, NewestSession, newest_sessions
 from perfvcs.check.samples.pace import at_one_pace, disagreement
 from perfvcs.check.samples.scale import (
     ALL_EQUAL,
@@ -96,10 +97,15 @@ class LogMedian(PairMethod):
         ]
         q = q_values(np.array([result.p for result in results])).tolist()
         unlike = q_values(np.array([result.unlike for result in results])).tolist()
+        alone = self._alone(scaled)
         changes = []
-        for sample, result, chance, other in zip(scaled, results, q, unlike, strict=True):
-            finding = disagreement(sample, result, other)
-            changes.append(self._alone(sample) or self._judge(sample, result, chance, finding))
+        for number, sample in enumerate(scaled):
+            result = results[number]
+            change = alone.get(number)
+            if change is None:
+                finding = disagreement(sample, result, unlike[number])
+                change = self._judge(sample, result, q[number], finding)
+            changes.append(change)
         return changes
 
     def _estimates(self, scaled: Sequence[Scaled]) -> list[Estimate]:
@@ -171,21 +177,30 @@ class LogMedian(PairMethod):
             CLOCK_STEPS * scaled.step / scaled.value,
         )
 
-    def _alone(self, scaled: Scaled) -> Change | None:
-        """The verdict on a side of one execution, by the level of the history; None where that
-        cannot say more than two values do.
+    def _alone(self, scaled: Sequence[Scaled]) -> dict[int, Change]:
+        """The verdicts on sides of one execution, by the level of the history, where that can say
+        more than two values do.
         """
-        chosen, pair = scaled.pair.case.chosen, scaled.pair
-        if min(scaled.counts) > 1 or pair.paired or pair.builds or not scaled.logarithmic:
-            return None
-        before, after = ({measured.header.commit for measured in side} for side in chosen.sides)
-        if len(before) != 1 or len(after) != 1:
-            return None
-        newest = newest_session(pair.past, *before, *after)
-        if newest is None or newest.word == "usual":
-            return None
+        asked = {
+            number: compared
+            for number, sample in enumerate(scaled)
+            if (compared := _compared_alone(sample))
+        }
+        sessions = newest_sessions(list(asked.values()))
+        changes = {
+            number: self._by_level(scaled[number], session, asked[number].target)
+            for number, session in zip(asked, sessions, strict=True)
+            if session
+        }
+        return {number: change for number, change in changes.items() if change}
+
+    def _by_level(self, scaled: Scaled, newest: NewestSession, target: str) -> Change | None:
+        """The verdict on the commit ``target`` by its unusual session; None where that is less than
+        delta away.
+        """
+        pair = scaled.pair
         delta, level = self.least(pair.case, scaled.value), exp(newest.expected)
-        since = "" if newest.since in after else f", since {newest.since[:10]}"
+        since = "" if newest.since == target else f", since {newest.since[:10]}"
         bar = scaled.bar(delta)
         if abs(newest.difference) < bar:
             return None
@@ -283,3 +298,15 @@ def _widened(result: Estimate, rounding: float) -> Estimate:
         return result
     widest = None if result.widest is None else result.widest + rounding
     return replace(result, low=result.low - rounding, high=result.high + rounding, widest=widest)
+
+
+def _compared_alone(scaled: Scaled) -> Compared | None:
+    """What is compared if one execution is to be judged by the level of the history."""
+    pair = scaled.pair
+    if min(scaled.counts) > 1 or pair.paired or pair.builds or not scaled.logarithmic:
+        return None
+    sides = [{measured.header.commit for measured in side} for side in pair.case.chosen.sides]
+    if any(len(commits) != 1 for commits in sides):
+        return None
+    (before,), (after,) = sides
+    return Compared(pair.past, before, after)

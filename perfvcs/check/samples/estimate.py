@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -11,10 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from perfvcs.check.pastsessions import EarlierSessions
 from perfvcs.check.samples.pace import hosts, later
 from perfvcs.statistics import huber, period
-from perfvcs.statistics.changepoints.newest import SUPPORT
 from perfvcs.statistics.difference import Difference, combine, moments, paired, settle
 from perfvcs.statistics.period import chosen
 from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
@@ -26,14 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from perfvcs.check.samples.scale import Scaled
-    from perfvcs.statistics.changepoints.judgement import Judgement
-    from perfvcs.statistics.changepoints.steps import ChangePoint
 
 
-EARLIER_SESSIONS = 10  # earlier sessions among which a usual value has some above and some below
-SOME = 2  # of the sessions before, on either side of the newest value
-# a step of the history at one of these is news, as an odd value is: small ones take as many to show
-NEWEST_SESSIONS = 8
 VETO = 0.01
 # apart, nobody drew who came first: Welch's p has the level, and the veto is for what fools it
 # altogether
@@ -41,106 +32,6 @@ VETO_APART = 0.03
 Shape = tuple[int, ...]  # executions per session
 # who came first: now one, now the other; not known; the same but once at most
 Order = Literal["mixed", "unknown", "one"]
-
-
-@dataclass(frozen=True)
-class NewestSession:
-    """The newest session's mean against the level of those before, as logarithms: the difference
-    with the range that chance leaves it. Where the history has a step among the newest eight
-    sessions, it is that step with its interval: both say the same.
-
-    ``word``: ``changed`` where the session before is as far away, or chance is below 1 in 10,000
-    and at least ten sessions support the level; ``suspected`` where one session is far away alone
-    and chance is not as small, or fewer support the level; and ``usual``. ``support`` counts the
-    sessions at the level, and ``since`` is the commit from which on they are elsewhere.
-    """
-
-    word: Literal["changed", "suspected", "usual"]
-    expected: float
-    difference: float
-    low: float
-    high: float
-    chance: float
-    support: int
-    since: str
-
-
-def newest_session(past: EarlierSessions, baseline: str, target: str) -> NewestSession | None:
-    """The session of the commit ``target`` compared with the level of the history before it.
-
-    None where there is no such history, where the commit ``baseline`` is neither at its present
-    level nor at the one before the newest step, and where the target is not its newest commit or
-    has several sessions. A value with some above and some below of the ten that end eight sessions
-    before it is usual in any series: nothing is computed.
-    """
-    if (
-        baseline == target
-        or baseline not in past.commits
-        or past.commits[-1] != target
-        or past.commits.count(target) > 1
-    ):
-        return None
-    *earlier, value = past.means
-    near = earlier[-EARLIER_SESSIONS - NEWEST_SESSIONS : -NEWEST_SESSIONS]
-    if (
-        len(near) == EARLIER_SESSIONS
-        and min(
-            sum(earlier_value < value for earlier_value in near),
-            sum(earlier_value > value for earlier_value in near),
-        )
-        >= SOME
-    ):
-        return None
-    judgement = _judged(past.means)
-    newest = judgement.newest
-    if newest is None:
-        return None
-    starts = [0, *(step.place for step in judgement.steps)]
-    if judgement.steps and starts[-1] >= len(past.means) - NEWEST_SESSIONS:
-        if baseline not in past.commits[starts[-2] :]:
-            return None
-        return _of_step(judgement.steps[-1], past, starts[-2])
-    if baseline not in past.commits[starts[-1] :]:
-        return None
-    difference = newest.value - newest.expected
-    since = newest.place if newest.since is None else newest.since
-    return NewestSession(
-        newest.word if newest.reported else "usual",
-        newest.expected,
-        difference,
-        newest.value - newest.high,
-        newest.value - newest.low,
-        newest.chance,
-        newest.support,
-        past.commits[since],
-    )
-
-
-def _of_step(step: ChangePoint, past: EarlierSessions, begin: int) -> NewestSession | None:
-    """A step of the history among the newest sessions, whose level before begins at ``begin``; None
-    where the series was there before for as long.
-    """
-    import numpy as np
-
-    from perfvcs.statistics.changepoints.newest import visited
-    from perfvcs.statistics.changepoints.steps import scale
-
-    values, levels = np.array(past.means), (step.before, step.after)
-    sides = values[begin : step.place], values[step.place :]
-    if visited(*sides, levels, float(scale(values)[-1])):
-        return None
-    low, high = step.interval()
-    support = step.place - begin
-    word: Literal["changed", "suspected"] = "changed" if support >= SUPPORT else "suspected"
-    since = past.commits[step.place]
-    return NewestSession(word, step.before, step.effect, low, high, step.p, support, since)
-
-
-def _judged(means: tuple[float, ...]) -> Judgement:
-    """What a series shows of itself."""
-    from perfvcs.statistics.changepoints.judgement import judge
-
-    return judge(means)
 
 
 class Estimate(msgspec.Struct, frozen=True):

@@ -5,7 +5,6 @@ outliers, spikes and rarer components.
 from __future__ import annotations
 
 from math import log, sqrt
-from statistics import median
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.difference import NORMAL
@@ -33,16 +32,17 @@ PRUNING_INTERVAL = 8  # values between two looks at which starts can be left out
 def paths(
     series: Sequence[NDArray[np.float64]],
     scales: Sequence[NDArray[np.float64]],
+    middles: Sequence[NDArray[np.float64]],
     price: float = PRICE,
 ) -> list[list[int]]:
     """Per series of finite values (n,) where its level changes, ascending; ``scales`` (n,) are the
-    standard deviations about the levels.
+    standard deviations about the levels, ``middles`` (n,) the running medians.
 
     The levels minimise the sum of min(z^2, 9) of the standardised residuals plus ``price`` ln n per
     change, by dynamic programming over the levels of a grid. Source of the bounded loss: Fearnhead,
     Rigaill 2019 (there solved without a grid).
     """
-    grids = [_grid(values, scale) for values, scale in zip(series, scales, strict=True)]
+    grids = [_grid(middle, scale) for middle, scale in zip(middles, scales, strict=True)]
     order = sorted(range(len(series)), key=lambda index: (len(grids[index]), len(series[index])))
     changes: list[list[int]] = [[] for _ in series]
     for turn in _together([index for index in order if len(grids[index]) > 1], series):
@@ -71,15 +71,14 @@ def _together(
         yield turn
 
 
-def _grid(values: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
+def _grid(middle: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
     """The levels that are tried: cells in which running medians lie, wider ones where those would
     be too many.
     """
     import numpy as np
 
-    if len(values) < 2:
-        return values[:1]
-    middle = running_median(values)
+    if len(middle) < 2:
+        return middle
     width = CELL * max(float(scale.min()), 1e-300)
     low = middle.min()
     while True:
@@ -154,13 +153,15 @@ def noise(values: ArrayLike) -> float:
 
 
 def running_median(values: ArrayLike, window: int = WINDOW) -> NDArray[np.float64]:
-    """The median of the ``window`` (odd) values about each; at the ends, of those that exist."""
+    """The median of the ``window`` (odd) values about each of ``values`` (..., n); at the ends, of
+    those that exist.
+    """
     import numpy as np
 
     y = np.asarray(values, dtype=np.float64)
-    n, half = len(y), window // 2
-    medians = np.empty(n)
-    rows = [y[turn : n - window + 1 + turn] for turn in range(window)] if n >= window else []
+    n, half = y.shape[-1], window // 2
+    medians = np.empty(y.shape)
+    rows = [y[..., turn : n - window + 1 + turn] for turn in range(window)] if n >= window else []
     # bubble the larger halves up: for five rows faster than any sort
     for last in range(len(rows) - 1, half - 1, -1):
         for turn in range(last):
@@ -169,9 +170,11 @@ def running_median(values: ArrayLike, window: int = WINDOW) -> NDArray[np.float6
                 np.maximum(rows[turn], rows[turn + 1]),
             )
     if rows:
-        medians[half : n - half] = rows[half]
+        medians[..., half : n - half] = rows[half]
     for place in {*range(min(half, n)), *range(max(0, n - half), n)}:
-        medians[place] = median(y[max(0, place - half) : place + half + 1].tolist())
+        near = np.sort(y[..., max(0, place - half) : place + half + 1], axis=-1)
+        count = near.shape[-1]
+        medians[..., place] = (near[..., (count - 1) // 2] + near[..., count // 2]) / 2
     return medians
 
 

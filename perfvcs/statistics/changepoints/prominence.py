@@ -28,12 +28,14 @@ SHIFT = 12  # values by which a step may be moved to where it stands out most
 class Prominence:
     """The prefix sums of a series of logarithms, from which steps are judged, all at once."""
 
-    def __init__(self, values: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
+    def __init__(
+        self, values: NDArray[np.float64], scale: NDArray[np.float64], middle: NDArray[np.float64]
+    ) -> None:
+        """``middle`` (n,) are the running medians of ``values`` (n,), ``scale`` (n,) their standard
+        deviations.
+        """
         import numpy as np
 
-        from perfvcs.statistics.changepoints.path import running_median
-
-        middle = running_median(values)
         y = np.clip(values, middle - CLIP * scale, middle + CLIP * scale)
         y = y - y.mean()
         self.n, self.scale = len(y), scale

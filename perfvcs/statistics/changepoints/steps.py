@@ -146,8 +146,8 @@ def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> LevelEstim
 
 
 def scale(values: ArrayLike) -> NDArray[np.float64]:
-    """The standard deviation (n,) of the values about their level, at each of the finite ``values``
-    (n,), n >= 1; above 0.
+    """The standard deviation (..., n) of the values about their level, at each of the finite
+    ``values`` (..., n), n >= 1; above 0.
 
     That of the shortest half of twenty values (nine in a short series), as of normal ones, its
     median over about 170 values: neither steps nor outliers nor rarer components enlarge it. Equal
@@ -156,7 +156,7 @@ def scale(values: ArrayLike) -> NDArray[np.float64]:
     import numpy as np
 
     y = np.asarray(values, dtype=np.float64)
-    n = len(y)
+    n = y.shape[-1]
     window, normal, stride = (
         (WINDOW_OF_FEW, NORMAL_OF_FEW, 1)
         if n < FEW_VALUES
@@ -164,23 +164,34 @@ def scale(values: ArrayLike) -> NDArray[np.float64]:
     )
     width = min(window, n)
     half = (width + 1) // 2
-    ordered = np.sort(np.lib.stride_tricks.sliding_window_view(y, width)[::stride], axis=1)
-    short = (ordered[:, half - 1 :] - ordered[:, : width - half + 1]).min(axis=1) / normal
-    if len(short) > MEDIAN_WINDOWS:
-        middle = np.median(np.lib.stride_tricks.sliding_window_view(short, MEDIAN_WINDOWS), axis=1)
+    ordered = np.sort(_windows(y, width)[..., ::stride, :], axis=-1)
+    short = (ordered[..., half - 1 :] - ordered[..., : width - half + 1]).min(axis=-1) / normal
+    count = short.shape[-1]
+    if count > MEDIAN_WINDOWS:
+        middle = np.median(_windows(short, MEDIAN_WINDOWS), axis=-1)
         side = MEDIAN_WINDOWS // 2
-        near = np.concatenate([np.full(side, middle[0]), middle, np.full(side, middle[-1])])
+        before, after = (np.repeat(middle[..., end], side, axis=-1) for end in ([0], [-1]))
+        near = np.concatenate([before, middle, after], axis=-1)
+        places, centres = np.arange(n), np.arange(count) * stride + width / 2
+        rows = [np.interp(places, centres, row) for row in near.reshape(-1, count)]
+        deviation = np.array(rows).reshape(y.shape)
     else:
-        near = np.full(len(short), np.median(short))
-    deviation = np.interp(np.arange(n), np.arange(len(short)) * stride + width / 2, near)
+        deviation = np.repeat(np.median(short, axis=-1, keepdims=True), n, axis=-1)
     bounded: NDArray[np.float64] = np.maximum(deviation, _floor(y))
     return bounded
 
 
-def _floor(y: NDArray[np.float64]) -> float:
+def _windows(values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
     import numpy as np
 
-    rounding = max(float(np.abs(y).max()) * 1e-12, float(np.ptp(y)) * ROUNDING, 1e-300)
-    apart = np.diff(np.sort(y))
-    apart = apart[apart > rounding]
-    return max(rounding, TICK * float(apart.min()) if len(apart) else 0.0)
+    return np.lib.stride_tricks.sliding_window_view(values, width, axis=-1)
+
+
+def _floor(y: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    rounding = np.maximum(np.abs(y).max(axis=-1) * 1e-12, np.ptp(y, axis=-1) * ROUNDING)
+    rounding = np.maximum(rounding, 1e-300)[..., None]
+    apart = np.diff(np.sort(y, axis=-1), axis=-1)
+    tick = np.where(apart > rounding, apart, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
+    return np.maximum(rounding, np.where(np.isfinite(tick), TICK * tick, 0.0))

@@ -1,0 +1,128 @@
+"""The newest session of a unit against the level of its history: what one value alone can say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from perfvcs.check.pastsessions import EarlierSessions
+from perfvcs.statistics.changepoints.newest import SUPPORT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from perfvcs.statistics.changepoints.judgement import Judgement
+    from perfvcs.statistics.changepoints.steps import ChangePoint
+
+EARLIER_SESSIONS = 10  # earlier sessions among which a usual value has some above and some below
+SOME = 2  # of the sessions before, on either side of the newest value
+# a step of the history at one of these is news, as an odd value is: small ones take as many to show
+NEWEST_SESSIONS = 8
+
+
+@dataclass(frozen=True)
+class NewestSession:
+    """The newest session's mean against the level of those before, as logarithms: the difference
+    with the range that chance leaves it. Where the history has a step among the newest eight
+    sessions, it is that step with its interval: both say the same.
+
+    ``word``: ``changed`` where the session before is as far away, or chance is below 1 in 10,000
+    and at least ten sessions support the level; ``suspected`` where one session is far away alone
+    and chance is not as small, or fewer support the level. ``support`` counts the sessions at the
+    level, and ``since`` is the commit from which on they are elsewhere.
+    """
+
+    word: Literal["changed", "suspected"]
+    expected: float
+    difference: float
+    low: float
+    high: float
+    chance: float
+    support: int
+    since: str
+
+
+class Compared(NamedTuple):
+    """The ``past`` of a unit, and two commits of it."""
+
+    past: EarlierSessions
+    baseline: str
+    target: str
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the target is the newest commit, of one session, and its value may be unusual:
+        one with some above and some below of the ten that end eight sessions before it is not.
+        """
+        commits = self.past.commits
+        if (
+            self.baseline == self.target
+            or self.baseline not in commits
+            or commits[-1] != self.target
+            or commits.count(self.target) > 1
+        ):
+            return False
+        *earlier, value = self.past.means
+        near = earlier[-EARLIER_SESSIONS - NEWEST_SESSIONS : -NEWEST_SESSIONS]
+        below = sum(earlier_value < value for earlier_value in near)
+        above = sum(earlier_value > value for earlier_value in near)
+        return len(near) < EARLIER_SESSIONS or min(below, above) < SOME
+
+
+def newest_sessions(compared: Sequence[Compared]) -> list[NewestSession | None]:
+    """The session of each target compared with the level of the history before it.
+
+    None where that is usual, where there is no such history, where the baseline is neither at its
+    present level nor at the one before the newest step, and where the target is not its newest
+    commit or has several sessions.
+    """
+    from perfvcs.statistics.changepoints.judgement import judge_all
+
+    asked = [index for index, pair in enumerate(compared) if pair.is_judged]
+    judgements = judge_all([compared[index].past.means for index in asked], unusual=True)
+    sessions: list[NewestSession | None] = [None] * len(compared)
+    for index, judgement in zip(asked, judgements, strict=True):
+        sessions[index] = _newest_session(compared[index], judgement)
+    return sessions
+
+
+def _newest_session(compared: Compared, judgement: Judgement) -> NewestSession | None:
+    past, newest = compared.past, judgement.newest
+    starts = [0, *(step.place for step in judgement.steps)]
+    if judgement.steps and starts[-1] >= len(past.means) - NEWEST_SESSIONS:
+        if compared.baseline not in past.commits[starts[-2] :]:
+            return None
+        return _of_step(judgement.steps[-1], past, starts[-2])
+    if newest is None or not newest.reported or compared.baseline not in past.commits[starts[-1] :]:
+        return None
+    difference = newest.value - newest.expected
+    return NewestSession(
+        "changed" if newest.word == "changed" else "suspected",
+        newest.expected,
+        difference,
+        newest.value - newest.high,
+        newest.value - newest.low,
+        newest.chance,
+        newest.support,
+        past.commits[newest.place if newest.since is None else newest.since],
+    )
+
+
+def _of_step(step: ChangePoint, past: EarlierSessions, begin: int) -> NewestSession | None:
+    """A step of the history among the newest sessions, whose level before begins at ``begin``; None
+    where the series was there before for as long.
+    """
+    import numpy as np
+
+    from perfvcs.statistics.changepoints.newest import visited
+    from perfvcs.statistics.changepoints.steps import scale
+
+    values, levels = np.array(past.means), (step.before, step.after)
+    sides = values[begin : step.place], values[step.place :]
+    if visited(*sides, levels, float(scale(values)[-1])):
+        return None
+    low, high = step.interval()
+    support = step.place - begin
+    word: Literal["changed", "suspected"] = "changed" if support >= SUPPORT else "suspected"
+    since = past.commits[step.place]
+    return NewestSession(word, step.before, step.effect, low, high, step.p, support, since)

@@ -1,0 +1,47 @@
+"""Series of equal lengths, worked on side by side: a call of numpy costs as much as the work on a
+short one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_VALUES = 16_384  # values that are worked on at once: more would not stay near the processor
+
+
+def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """The indices of series with these ``lengths``, those of equal length together, at most so many
+    at once as have ``MOST_VALUES`` values.
+    """
+    by_length: dict[int, list[int]] = defaultdict(list)
+    for index, length in enumerate(lengths):
+        by_length[length].append(index)
+    for length, indices in by_length.items():
+        count = max(1, MOST_VALUES // max(length, 1))
+        for start in range(0, len(indices), count):
+            yield indices[start : start + count]
+
+
+def side_by_side(
+    work: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    series: Sequence[NDArray[np.float64]],
+) -> list[NDArray[np.float64]]:
+    """What ``work`` on the last axis makes of each series (n,), n >= 1, an empty one of an empty
+    one.
+    """
+    import numpy as np
+
+    results = list(series)
+    for indices in batches([len(values) for values in series]):
+        if len(series[indices[0]]):
+            rows = work(np.stack([series[index] for index in indices]))
+            for index, row in zip(indices, rows, strict=True):
+                results[index] = row
+    return results
