@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MOST_VALUES = 16_384  # values that are worked on at once: more would not stay near the processor
+MOST_VALUES = 4_096  # values that are worked on at once: more would not stay near the processor
 
 
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:

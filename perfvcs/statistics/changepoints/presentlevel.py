@@ -137,8 +137,8 @@ def present_levels(asked: Sequence[Earlier]) -> list[PresentLevel]:
             below, above = np.searchsorted(past, 0.0), np.searchsorted(past, 0.0, "right")
             sides = -past[:below][::-1], past[above:]
             tails = [
-                StudentTail(*numbers, side, len(past))
-                for numbers, side in zip(fitted[turn].tolist(), sides, strict=True)
+                StudentTail(df, scale, side, len(past))
+                for (df, scale), side in zip(fitted[turn].tolist(), sides, strict=True)
             ]
             levels[index] = _level(members[turn], tails)
     return [level for level in levels if level is not None]
@@ -162,7 +162,7 @@ def _floor(earlier: Earlier) -> float:
 
 def _median(values: NDArray[np.float64]) -> float:
     """The median of a few values."""
-    ordered = sorted(values.tolist())
+    ordered: list[float] = sorted(values.tolist())
     half = len(ordered) // 2
     return (ordered[half] + ordered[(len(ordered) - 1) // 2]) / 2
 

@@ -194,4 +194,5 @@ def _floor(y: NDArray[np.float64]) -> NDArray[np.float64]:
     rounding = np.maximum(rounding, 1e-300)[..., None]
     apart = np.diff(np.sort(y, axis=-1), axis=-1)
     tick = np.where(apart > rounding, apart, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
-    return np.maximum(rounding, np.where(np.isfinite(tick), TICK * tick, 0.0))
+    floor: NDArray[np.float64] = np.maximum(rounding, np.where(np.isfinite(tick), TICK * tick, 0.0))
+    return floor
