@@ -130,6 +130,29 @@ def test_many_series_are_judged_as_each() -> None:
     ]
 
 
+def test_series_of_many_lengths_are_judged_side_by_side_as_each() -> None:
+    rng = np.random.default_rng(21)
+    series = [
+        0.02 * rng.standard_normal(n) + 0.2 * (np.arange(n) >= n - late)
+        for n in (1, 3, 4, 9, 59, 60, 61, 257, 400)
+        for late in (0, 1, 2, 30)
+    ]
+    assert judge_all(series) == [judge(values) for values in series]
+
+
+def test_what_is_usual_is_left_out_where_only_the_unusual_is_asked_for() -> None:
+    usual, far = noisy(3, (60, 0.0)), noisy(3, (60, 0.0), (1, 0.3))
+    whole = judge_all([usual, far])
+    assert whole[0].newest is not None and whole[0].newest.word == "usual"
+    assert whole[1].newest is not None and whole[1].newest.word == "changed"
+    few = judge_all([usual, far], unusual=True)
+    assert (few[0].newest, few[1]) == (None, whole[1])
+
+
+def test_thousands_of_series_of_one_commit_say_nothing() -> None:
+    assert {(found.steps, found.newest) for found in judge_all([[0.5]] * 2000)} == {((), None)}
+
+
 def test_wrong_shapes_and_places_are_refused() -> None:
     with pytest.raises(ValueError, match="one variance per level"):
         judge([1.0, 2.0], variance=[1.0])
