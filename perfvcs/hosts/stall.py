@@ -12,18 +12,21 @@ import os
 import platform
 import resource
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import psutil
+
 from perfvcs.plugins.collector import Observations
 from perfvcs.profile import Metric
 from perfvcs.system.children import MARKER
 
 METRICS = {"host.load": Metric("", "none"), "host.others": Metric("", "none")}
-FIELDS = (0, 1, 2, 5, 6)  # of a line of /proc/stat: user, nice, system, irq, softirq
+WORKING = ("user", "nice", "system", "irq", "softirq")  # what a processor does of psutil's times
 CHECKS = 6  # in the time after which a program counts as stalled
 # Numbers of system calls: futex, wait4, waitid, pause, rt_sigsuspend, flock, fcntl, semop, msgsnd,
 # msgrcv.
@@ -78,8 +81,9 @@ class Utilisation:
 
 def _busy() -> float:
     """Seconds that all processors together have worked since the start."""
-    words = Path("/proc/stat").read_text().partition("\n")[0].split()[1:]
-    return sum(int(words[place]) for place in FIELDS) / os.sysconf("SC_CLK_TCK")
+    times: dict[str, float] = psutil.cpu_times()._asdict()
+    # in the time of a user Linux counts that of guests as well
+    return sum(times.get(name, 0.0) for name in WORKING)
 
 
 def _own() -> float:
@@ -118,8 +122,13 @@ class Stall:
 
 @contextmanager
 def watching(seconds: float) -> Iterator[Stall]:
-    """Watch what this process starts meanwhile."""
+    """Watch what this process starts meanwhile; of the calls in which threads wait only Linux
+    tells.
+    """
     stall = Stall(seconds)
+    if sys.platform != "linux":
+        yield stall
+        return
     thread = threading.Thread(target=stall.watch, args=(os.getpid(),), daemon=True, name="stall")
     thread.start()
     try:

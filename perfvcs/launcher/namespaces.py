@@ -12,6 +12,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -46,6 +47,8 @@ def around(
 @cache
 def lacking() -> str:
     """Why no namespaces can be made here; empty where they can."""
+    if sys.platform != "linux":
+        return "namespaces need Linux"
     tools = [name for name in ("unshare", "mount") if shutil.which(name) is None]
     if tools:
         return f"{tools[0]} is missing: install util-linux"

@@ -224,7 +224,18 @@ def _git_packs(place: Path) -> bool:
         return False
     if old or len(words) != 2 or not words[0].isdecimal():
         return False
-    return words[1] != os.uname().nodename or Path("/proc", words[0]).exists()
+    return words[1] != os.uname().nodename or _lives(words[0])
+
+
+def _lives(number: str) -> bool:
+    """Whether there is a process of that number, whoever's it is."""
+    try:
+        os.kill(int(number), 0)
+    except PermissionError:
+        return True
+    except (ProcessLookupError, OverflowError, ValueError):
+        return False
+    return True
 
 
 def break_stale(path: Path) -> None:
