@@ -46,6 +46,7 @@ from perfvcs.site.contents import Contents
 from perfvcs.site.folder import PATH, Folder
 from perfvcs.site.forge import Diffs
 from perfvcs.site.notable import MOST_COMMITS
+from perfvcs.text.quantity import change, step
 
 Perf = Callable[..., Said]
 QUICK = ("--profiles", "0")
@@ -323,6 +324,32 @@ def test_a_commit_that_a_change_may_be_as_well_says_so(project: Project, perf: P
             )
         }
         assert page["may"] == ([] if own else [named])
+
+
+def test_a_change_has_the_figures_of_the_history_on_every_page(
+    project: Project, perf: Perf
+) -> None:
+    commits = grow(project, 100)
+    levels = [0.010, 0.01014, 0.0707, 0.0717, 0.0120]
+    store(*measured(commits, [level for level in levels for _ in range(20)], spread=0.001))
+    findings = json.loads(perf("history", "--json").out)["findings"]
+    said = {
+        finding["commit"]: (
+            change(finding["effect"], finding["low"], finding["high"]),
+            step(finding["before"], finding["after"], "s").replace("->", "→"),
+        )
+        for finding in findings
+    }
+    assert len(said) == 4
+    perf("publish", "site", *QUICK)
+    changes = data("changes.html")
+    groups = [group for state in ("open", "accepted", "past") for group in changes[state]]
+    lists = [series()[0]["steps"], [step for group in groups for step in group["steps"]]]
+    lists += [[step for commit in said for step in data(f"commits/{commit[:10]}.html")["steps"]]]
+    for steps in lists:
+        assert {row["commit"]["id"]: (row["change"], row["levels"]) for row in steps} == said
+    marks = series()[0]["tracks"][0]["steps"]
+    assert all(any(effect in mark["text"] for effect, _ in said.values()) for mark in marks)
 
 
 def test_a_change_that_is_half_undone_is_still_open(project: Project, perf: Perf) -> None:
