@@ -8,17 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Subject
+from perfvcs.pictures.bundle import RATE_COLUMN
 from perfvcs.pictures.canvas import FONT, HOVER, INK, canvas, hover, plain, source, stepped
-from perfvcs.pictures.stacks import (
-    FrameTree,
-    StackGroup,
-    Traces,
-    located,
-    sampling_rate,
-    spans,
-    split,
-    widest,
-)
+from perfvcs.pictures.stacks import FrameTree, StackGroup, Traces, located, spans, split, widest
 from perfvcs.profile import Metric
 from perfvcs.text.quantity import quantity, step
 from perfvcs.text.words import metric_name
@@ -299,3 +291,16 @@ def clip(name: str, letters: float) -> str:
     if room < 3:
         return ""
     return name if len(name) <= room else f"{name[: room - 1]}…"
+
+
+def sampling_rate(subject: Subject) -> float | None:
+    """The samples per second that all profiles were taken at; None if they have none or several."""
+    import numpy as np
+
+    rates: set[float] = set()
+    for profile in (*subject.baseline, *subject.target):
+        if RATE_COLUMN not in profile.metrics:
+            return None
+        column = profile.resources.array(RATE_COLUMN)
+        rates.update(column[np.isfinite(column)].tolist())
+    return rates.pop() if len(rates) == 1 else None

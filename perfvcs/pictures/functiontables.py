@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.pictures.flame import SAMPLE_METRIC
+from perfvcs.pictures.flame import SAMPLE_METRIC, sampling_rate
 from perfvcs.pictures.listing import Column, Listing, TableCell, TableRow
-from perfvcs.pictures.stacks import FrameTree, StackGroup, Traces, located, sampling_rate, split
+from perfvcs.pictures.stacks import FrameTree, StackGroup, Traces, located, split
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import apart, metric_name

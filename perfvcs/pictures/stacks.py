@@ -10,7 +10,6 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.bundle import RATE_COLUMN
 from perfvcs.profile import REPEATED, Metric, Profile, is_derived
 from perfvcs.text.words import metric_rank
 
@@ -382,19 +381,6 @@ def located(frame: str) -> str:
     """File and line of a frame, as far as it names them."""
     function, bracket, place = frame.rpartition(" (")
     return place[:-1] if function and bracket and place.endswith(")") else ""
-
-
-def sampling_rate(subject: Subject) -> float | None:
-    """The samples per second that all profiles were taken at; None if they have none or several."""
-    import numpy as np
-
-    rates: set[float] = set()
-    for profile in (*subject.baseline, *subject.target):
-        if RATE_COLUMN not in profile.metrics:
-            return None
-        column = profile.resources.array(RATE_COLUMN)
-        rates.update(column[np.isfinite(column)].tolist())
-    return rates.pop() if len(rates) == 1 else None
 
 
 def split(frame: str) -> tuple[str, str]:
