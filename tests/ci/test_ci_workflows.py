@@ -224,3 +224,28 @@ def test_gitlab_s_jobs_run_without_a_project_access_token(
         assert done.returncode == 0 and expected in done.stdout, done
     for path in found["perf"]["artifacts"]["reports"].values():
         assert (project.root / path).is_file()
+
+
+@pytest.mark.parametrize(
+    ("said", "job"),
+    [
+        ("/perf", []),
+        ("/perf sort", ["-f", "job=sort"]),
+        # a service ends the lines of a comment as Windows does
+        ("/perf sort\r\nthank you", ["-f", "job=sort"]),
+        ("/perf $(touch here)", []),
+        ("/perf a; touch here", []),
+    ],
+)
+def test_a_comment_asks_for_one_job_or_all(said: str, job: list[str], tmp_path: Path) -> None:
+    (step,) = steps(".github/workflows/performance-request.yml")
+    tool = tmp_path / "gh"
+    tool.write_text('#!/bin/sh\n[ "$1" = pr ] && echo parser || printf "%s\\n" "$@" > asked\n')
+    tool.chmod(0o755)
+    env = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "NUMBER": "7", "SAID": said}
+    env["GITHUB_REPOSITORY"] = "ada/sorting"
+    subprocess.run(["bash", "-e", "-c", step["run"]], cwd=tmp_path, env=env, check=True)
+    words = (tmp_path / "asked").read_text().splitlines()
+    assert words[:3] == ["workflow", "run", "performance.yml"]
+    assert words[3:] == ["--repo", "ada/sorting", "--ref", "parser", *job]
+    assert not (tmp_path / "here").exists()
