@@ -84,16 +84,17 @@ def _wrapped(line: str) -> list[str]:
 
 
 def stored_cause(repository: Repository, a: str, b: str) -> str:
-    """What the newest blame of two commits, by their full ids, says in one line; empty where there
-    is none.
+    """What the newest blame of two commits, by their full ids, that names something says in one
+    line; empty where there is none.
     """
     from perfvcs.locate.blame.blames import of_pair
 
-    newest = max(of_pair(repository, a, b), key=lambda blame: blame.made, default=None)
-    cause = named(newest)
-    if newest is None or not cause:
+    blames = [blame for blame in of_pair(repository, a, b) if named(blame)]
+    newest = max(blames, key=lambda blame: blame.made, default=None)
+    if newest is None:
         return ""
-    return f"{cause}: perf blame --stored {a[:10]} {b[:10]} -- {typed(newest.benchmark)}"
+    stored = f"perf blame --stored {a[:10]} {b[:10]} -- {typed(newest.benchmark)}"
+    return f"{named(newest)}: {stored}"
 
 
 def named(blame: Blame | None) -> str:
