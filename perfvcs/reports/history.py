@@ -240,11 +240,14 @@ def _first(
 
 
 def _left_out(overview: Overview, steps: Sequence[StepOverSizes], others: int) -> Iterator[str]:
-    parts = [counted(len(steps), "step")] if steps else []
+    standings = [overview.standing(step.finding) for step in steps]
+    kinds = Counter(standing.kind for standing in standings)
+    alike = len(kinds) == 1 and standings[0].state != "open"
+    why = f", {standings[0].kind}" if alike else ""
+    parts = [f"{counted(len(steps), 'step')}{why}"] if steps else []
     parts += [counted(others, "remark on a series", "remarks on series")] if others else []
     if parts:
         yield f"not shown: {' and '.join(parts)} (perf history --all)"
-    kinds = Counter(overview.standing(step.finding).kind for step in steps)
     if len(kinds) > 1:
         reasons = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
         yield from wrap(reasons, COLUMNS, initial_indent="  ", subsequent_indent="  ")

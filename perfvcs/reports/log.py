@@ -319,8 +319,8 @@ def _is_better(step: StepOverSizes) -> bool:
 
 def _marked(steps: Sequence[StepOverSizes], standings: Mapping[int, Standing]) -> dict[int, str]:
     """By the ``id`` of a step ``lasting degradation +9.8 % [+9.1, +10.5]  sort, wall time``, if it
-    is to be checked or over, and in which environment where that has to be said; no two benchmarks
-    look alike.
+    is to be checked, accepted or over, and in which environment where that has to be said; no two
+    benchmarks look alike.
     """
     places = _places([step.finding for step in steps])
     tails, names = [], []
@@ -344,9 +344,9 @@ def _marked(steps: Sequence[StepOverSizes], standings: Mapping[int, Standing]) -
 
 
 def _head(finding: Finding, standing: Standing, *, interval: bool) -> str:
-    """``lasting degradation +9.8 %, to check``, before the benchmark."""
+    """``lasting degradation +9.8 %, to check`` (or ``accepted``), before the benchmark."""
     became = ", to check" if standing.doubts else ""
-    became = f", {standing.kind}" if standing.state == "over" else became
+    became = f", {standing.kind}" if standing.state in ("over", "accepted") else became
     denied = ", contradicted" if finding.contradiction else became
     ends = (finding.low, finding.high) if interval else (None, None)
     return f"lasting {finding.word} {change(finding.effect, *ends)}{denied}  "

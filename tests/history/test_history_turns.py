@@ -575,6 +575,18 @@ def test_the_log_counts_what_the_history_counts(commits: list[str], perf: Perf) 
     assert counted and int(counted[1]) == len(listed) == 3
 
 
+def test_a_step_that_is_accepted_is_called_so_in_the_log_and_where_the_history_leaves_it_out(
+    commits: list[str], perf: Perf
+) -> None:
+    store(*in_turns(commits[:2], [1.0, 1.3]))
+    perf("check", commits[0], commits[1], code=3)
+    assert "accepted" not in perf("log").out
+    perf("accept", "sort:wall", "--reason", "it has to be")
+    assert ", accepted  sort, wall time\n" in perf("log").out
+    assert "not shown: 1 step, accepted (perf history --all)\n" in perf("history").out
+    assert "accepted: it has to be" in perf("history", "--all").out
+
+
 @pytest.mark.parametrize("limit", ["MOST_COMPARED", "MOST_READ_LEVELS"])
 def test_where_too_much_would_be_computed_the_log_says_so(
     commits: list[str], perf: Perf, monkeypatch: pytest.MonkeyPatch, limit: str
