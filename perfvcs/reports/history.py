@@ -242,7 +242,7 @@ def _first(
 def _left_out(overview: Overview, steps: Sequence[StepOverSizes], others: int) -> Iterator[str]:
     standings = [overview.standing(step.finding) for step in steps]
     kinds = Counter(standing.kind for standing in standings)
-    alike = len(kinds) == 1 and standings[0].state != "open"
+    alike = len(kinds) == 1 and standings[0].state in ("accepted", "over")
     why = f", {standings[0].kind}" if alike else ""
     parts = [f"{counted(len(steps), 'step')}{why}"] if steps else []
     parts += [counted(others, "remark on a series", "remarks on series")] if others else []
