@@ -63,7 +63,8 @@ def beside(
        functions that they call.
     2. Time that moved while compiled code executes as many instructions is due to layout, caches or
        memory: it is only suspected, and no gate fails, unless the layouts of the job's builds, or
-       heaps, were ``drawn`` at random.
+       heaps, were ``drawn`` at random. So is time that fell, by no more than a layout moves it,
+       while more instructions are executed.
     3. Counts of the series ``by_unit`` were taken beside time alone. They change nothing by
        themselves: less than delta is the same, more is suspected where time does not follow, and
        those that were taken of one side only are left out.
@@ -153,12 +154,19 @@ def _judged(change: Change, work: Work, *, drawn: bool) -> Change:
         word = direction(change, work.effect)
         return replace(change, word=word, reason=f"the work differs: it {work.text}", layout=False)
     says_same = work.agrees and work.bar <= MOST_VARIED and work.metric != PARTIAL
-    if change.word not in SURE or not says_same:
+    if change.word not in SURE or not (says_same or _denies(change, work)):
         return change
-    reason = "same instructions: layout, caches or memory"
+    what = "same instructions" if says_same else f"it {work.text}"
+    reason = f"{what}: layout, caches or memory"
     if drawn:
         return replace(change, reason=reason)
     return replace(change, word="suspected", gate=False, layout=True, reason=reason)
+
+
+def _denies(change: Change, work: Work) -> bool:
+    """Whether more work stands beside a time that fell by no more than a layout moves it."""
+    is_more = not work.agrees and work.metric != PARTIAL and work.effect > 0
+    return is_more and change.word == "improvement" and abs(change.effect or 0.0) <= MOST_VARIED
 
 
 def _settles(change: Change, work: Work) -> bool:

@@ -85,6 +85,15 @@ def test_time_that_moves_without_instructions_is_suspected(times: float) -> None
     assert change.reason == "same instructions: layout, caches or memory"
 
 
+def test_time_that_falls_while_more_is_executed_is_suspected() -> None:
+    change = wall(report(0.95, 1.02))
+    assert (change.word, change.layout) == ("suspected", True)
+    assert change.reason == "it executes 2.0 % more instructions: layout, caches or memory"
+    # no layout moves time so far, and nothing takes a slowdown back
+    assert wall(report(0.6, 1.02)).word == "improvement"
+    assert wall(report(1.05, 0.98)).word == "degradation"
+
+
 def test_over_layouts_that_were_drawn_it_is_what_it_is() -> None:
     fields = {"cpu": "test", "layouts": "drawn"}
     change = wall(report(1.05, 1.0, environment=Environment(fields, "0123456789ab")))
