@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.git.blobs import CommittedFiles
 from perfvcs.jobs.benchmark_files import commands, measures
+from perfvcs.jobs.configchanges import tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from perfvcs.git.blobs import ChangedFile
     from perfvcs.git.project import Project
@@ -22,6 +25,12 @@ IMPORTED = re.compile(
     r"(?:^\ufeff?|;)[ \t]{0,99}(?:import[ \t]+([^\n#;]{1,500})|from[ \t]+(\w+))", re.MULTILINE
 )
 OUTERMOST = re.compile(r"\A\s{0,99}(\w+)")
+PATHS = "PYTHONPATH"  # the variable with folders in which Python looks for modules
+# what Python imports by itself, wherever it lies
+BY_ITSELF = frozenset({"sitecustomize", "usercustomize"})
+OUTSIDE = (sys.stdlib_module_names - {*sys.builtin_module_names}) | BY_ITSELF
+NOT_A_FILE = ("120000", "160000")  # the modes of links and submodules, which may be packages
+SCRIPT = re.compile(r"[^\s'\"]{1,500}\.py\b")
 RUN = re.compile(r"\s-[A-Za-z]{0,9}m[ \t]{0,99}(\w+)")  # a module that a command runs
 
 
@@ -40,29 +49,67 @@ class _Place(NamedTuple):
 def shadows(
     project: Project, base: str, changed: Iterable[ChangedFile], settings: Table
 ) -> list[str]:
-    """The new paths that stand before a module of a benchmark of the commit ``base``, or before one
-    that a benchmark imports, or a command of the base's ``settings`` runs, from outside the
-    project.
+    """The new paths that stand before a module of a benchmark of the commit ``base``, before one of
+    the standard library, or before one from outside the project that a benchmark imports, or a
+    command of the base's ``settings`` runs.
 
-    Raises GitError for a part of a clone that is not here.
+    What the program imports from elsewhere it may also bring along. Raises GitError for a part of a
+    clone that is not here.
     """
-    added = [file.path for file in changed if file.added and file.path.endswith(MODULES)]
+    added = [
+        file.path
+        for file in changed
+        if file.added and (file.path.endswith(MODULES) or file.mode in NOT_A_FILE)
+    ]
     if not added:
         return []
     paths = project.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", base).split("\0")
     benchmarks = {path for path in paths if path.endswith(".py") and measures(path)}
-    places = {path: [*_places(path)] for path in added if path not in benchmarks}
-    before = {
-        path for path, around in places.items() if any(at.source in benchmarks for at in around)
-    }
-    own = {name for path in paths if path.endswith(MODULES) for name in _outermost(path)}
-    own -= sys.stdlib_module_names
-    others = {path: around[0].name for path, around in places.items() if around[0].name not in own}
+    new = [path for path in added if path not in benchmarks]
+    before = {path for path in new if any(at.source in benchmarks for at in _places(path))}
+    roots = _roots(settings)
+    before |= _before_library(new, roots)
+    outermost = {path: {*_outermost(path, roots)} for path in new}
+    own = {name for path in paths if path.endswith(MODULES) for name in _outermost(path, roots)}
+    others = {path: names - own for path, names in outermost.items() if names - own}
     if others:
         imported = _imported(project, base, sorted(benchmarks))
         run = {name for command in commands(settings) for name in RUN.findall(command)}
-        before |= {path for path, name in others.items() if name in imported | run}
+        before |= {path for path, names in others.items() if names & (imported | run)}
     return [path for path in added if path in before]
+
+
+def _before_library(paths: Sequence[str], roots: Collection[str]) -> set[str]:
+    """The paths that are modules, or parts of packages, which Python imports instead of those of
+    its own; a folder without ``__init__`` is none of these.
+    """
+    packages: set[str] = set()
+    modules: set[str] = set()
+    for path in paths:
+        for root in roots:
+            name, _, rest = path.removeprefix(root).partition("/")
+            if not path.startswith(root) or name.partition(".")[0] not in OUTSIDE:
+                continue
+            if not rest:
+                modules.add(path)
+            elif rest.partition(".")[0] == "__init__":
+                packages.add(f"{root}{name}/")
+    return modules | {path for path in paths if any(map(path.startswith, packages))}
+
+
+def _roots(settings: Table) -> set[str]:
+    """The folders in which Python looks for modules: the top, ``src``, those of scripts that
+    commands name, and those of PYTHONPATH.
+    """
+    folders = {"", "src"}
+    for command in commands(settings):
+        folders |= {posixpath.dirname(script) for script in SCRIPT.findall(command)}
+    for table in (settings, *tables(settings, "job")):
+        env = table.get("env")
+        paths = env.get(PATHS) if isinstance(env, Mapping) else None
+        folders |= {*paths.split(":")} if isinstance(paths, str) else set()
+    clean = {posixpath.normpath(folder) for folder in folders}
+    return {"" if folder == "." else f"{folder}/" for folder in clean}
 
 
 def _imported(project: Project, base: str, benchmarks: Sequence[str]) -> set[str]:
@@ -83,12 +130,11 @@ def _imported(project: Project, base: str, benchmarks: Sequence[str]) -> set[str
     return names
 
 
-def _outermost(path: str) -> Iterator[str]:
-    """The names under which a module is imported, as a whole or as a part, from the top and from
-    the folder ``src``.
-    """
-    for inside in {path, path.removeprefix("src/")}:
-        yield next(_places(inside)).name
+def _outermost(path: str, roots: Iterable[str]) -> Iterator[str]:
+    """The names under which a module is imported, as a whole or as a part, from some folders."""
+    for root in roots:
+        if path.startswith(root):
+            yield next(_places(path.removeprefix(root))).name
 
 
 def _places(path: str) -> Iterator[_Place]:

@@ -552,7 +552,7 @@ def test_a_new_module_that_python_would_take_for_one_of_the_benchmark_is_named(
     for path, is_named in (
         ("benchdata/__init__.py", True),
         ("random.py", True),
-        ("tomllib.py", False),
+        ("tomllib.py", True),
         ("lib/__init__.py", False),
     ):
         commits = changed(project, before, {path: "\n"})
@@ -579,6 +579,35 @@ def test_a_new_module_that_is_taken_for_an_installed_one_is_named(
     document = json.loads(perf("check", "--json", *commits, code=None).out)
     files = {one["what"]: one["files"] for one in document["judged_by"]["differences"]}
     assert files["a module before the benchmark's"] == list(named)
+
+
+def test_a_new_module_that_is_taken_for_one_of_pythons_own_is_named(
+    project: Project, perf: Perf
+) -> None:
+    """Wherever Python looks for it, whoever imports it."""
+    before = {
+        "perf.toml": settings('sh -c "python3 tools/run.py"')
+        + 'env = {PYTHONPATH = "./own:deps"}\n',
+        "tools/run.py": "import lib\n",
+        "lib.py": "import csv\n",
+    }
+    named = (
+        "bisect/__init__.py",
+        "bisect/more.py",
+        "deps/sitecustomize.py",
+        "own/heapq.cpython-311-x86_64-linux-gnu.so",
+        "src/csv.py",
+        "tools/random.py",
+    )
+    others = ("calendar/more.py", "lib/random.py", "other/csv.py", "own/new.py", "sys.py")
+    commits = [project.commit("base", **before)]
+    (project.root / "textwrap").symlink_to("lib")
+    commits.append(project.commit("change", **dict.fromkeys((*named, *others), "\n")))
+    walls = [noisy(0.010, seed=1), noisy(0.020, seed=2)]
+    Repository.find(create=True).store.add(interleaved(commits, walls), "test")
+    document = json.loads(perf("check", "--json", *commits, code=None).out)
+    files = {one["what"]: one["files"] for one in document["judged_by"]["differences"]}
+    assert files["a module before the benchmark's"] == sorted([*named, "textwrap"])
 
 
 def test_benchmarks_of_a_million_empty_lines_are_searched_at_once(
