@@ -251,12 +251,12 @@ def settle(
     many pairs are measured and analysed once; if it has a budget, open comparisons are measured as
     long as it lasts, first where it settles most. ``asked`` says when a comparison is decided; the
     method is always ``auto``. A ``first`` analysis comes before the others. ``until``: a job is
-    measured until that holds of its report, whatever its comparisons are. Returns what was stored,
-    and the session.
+    measured until that holds of its report, whatever its comparisons are, and as long as the budget
+    lasts also beyond 30 pairs. Returns what was stored, and the session.
     """
     from perfvcs.check.answer import headline
     from perfvcs.check.stopping import interim
-    from perfvcs.statistics.multiplicity import schedule
+    from perfvcs.statistics.multiplicity import MOST_PAIRS, is_look, schedule
 
     repository = rig.repository
     rules = repository.criteria_reader.rules(
@@ -266,6 +266,7 @@ def settle(
     looks = schedule() if request.executions is None else (request.executions,)
     if first is not None and first.pairs < looks[0]:
         looks = (first.pairs, *looks)
+    most_pairs = looks[-1] if until is None else MOST_PAIRS
     with opened(rig, pair, request, outcome) as session:
         history = repository.history(pair[1])
 
@@ -274,13 +275,13 @@ def settle(
             sides, pairs = session.so_far(number), session.count(number)
             if sides is None:
                 return ""  # it was given up, which is said
-            if pairs >= looks[-1]:
+            if pairs >= most_pairs or (pairs > looks[-1] and not is_look(pairs)):
                 return None
             look = interim(
                 sides[0],
                 sides[1],
                 pairs=pairs,
-                most=looks[-1],
+                most=most_pairs,
                 delta=asked.delta,
                 within=asked.within,
                 rules=rules,
@@ -294,7 +295,13 @@ def settle(
         if session.budget is None or session.executor.width > 1:
             settle_jobs(session, looks, decide)
         else:
-            most = dict.fromkeys(range(len(session.cells)), looks[-1])
+            most = dict.fromkeys(range(len(session.cells)), most_pairs)
+            if until is not None:  # which what repeats exactly need not come to decide
+                most |= {
+                    number: min(cell.executions, most_pairs)
+                    for number, cell in enumerate(session.cells)
+                    if cell.exact
+                }
             session.begin(most)
             session.warm_up(most)
             session.run(dict.fromkeys(most, 1))

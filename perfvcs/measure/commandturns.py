@@ -29,7 +29,7 @@ from perfvcs.measure.commandruns import BudgetSpent, CommandRuns
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.typedcommand import TypedCommand
 from perfvcs.plugins.collector import Observations
-from perfvcs.statistics.multiplicity import FIRST_PAIRS, PAIRS
+from perfvcs.statistics.multiplicity import MOST_PAIRS, PAIRS, is_look
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Report
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
 TURN_SECONDS = 0.1  # of a command's turn, in which a short one runs several times
 MOST_RUNS = 20  # in a turn
-# Turns that a comparison takes at most: with one look in five from the 31st on, no difference is
-# called one in 2.2 % of all cases (1.5 % with 30 turns), by simulation (benchmarks/looks.py).
-MOST_TURNS = 200
 ALONE_PAIRS = 10  # executions of a command without another one, at least
 ALONE_PRECISION = 0.01  # half of its interval, as a share, that settles it
 
@@ -221,7 +218,7 @@ class _Turns:
     def _most(self) -> int:
         """How many turns there may be: the usual number, and more where the budget has room."""
         each = (time.monotonic() - self.began) / self.pairs
-        return max(PAIRS, min(MOST_TURNS, self.pairs + int(self.budget.left / each)))
+        return max(PAIRS, min(MOST_PAIRS, self.pairs + int(self.budget.left / each)))
 
     def _alone(self) -> None:
         record = self.records[0]
@@ -285,15 +282,6 @@ class _Turns:
             self.single.around(command)
         except CommandFailed as error:
             self.progress.fail(f"--cleanup: {error}")
-
-
-def is_look(pairs: int) -> bool:
-    """Whether to look at what came of so many turns: of those beyond the usual number at every
-    fifth, so that chance gets few more occasions.
-    """
-    if pairs > PAIRS:
-        return pairs % 5 == 0
-    return pairs >= FIRST_PAIRS
 
 
 def _is_narrow(level: Level) -> bool:
