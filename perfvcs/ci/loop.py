@@ -147,13 +147,13 @@ def _measured(
 def _doubts(check: Check) -> list[str]:
     """What the guard of `perf judge` has against the figures that were measured."""
     from perfvcs.judge.quiet import trust
-    from perfvcs.judge.safeguard import doubts, series_apart
+    from perfvcs.judge.safeguard import Parts, doubts
 
     if check.outcome is None:
         return []
     profiles = check.outcome.profiles
     base = [profile for profile in profiles if profile.design.version == 0]
-    found = doubts(check.report.changes, trust(base, None), series_apart(profiles))
+    found = doubts(check.report.changes, trust(base, None), Parts.of(profiles))
     return [f"not to be relied on: {doubt}" for doubt in found]
 
 

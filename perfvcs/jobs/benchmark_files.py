@@ -196,9 +196,23 @@ def _is_benchmark(path: str) -> bool:
     return bool(FOLDERS.intersection(parts) or BENCHMARK.fullmatch(parts[-1]))
 
 
+def decides(settings: Table, path: str) -> bool:
+    """Whether a tool in the commands of jobs reads a file unasked, to learn what to run."""
+    asked = list(_of_jobs(settings))
+    read = [names for tool, names in TOOLS.items() if any(map(tool.search, asked))]
+    return any(names.fullmatch(path) for names in read) or (
+        _runs_tests(settings) and bool(PYTEST_FILES.fullmatch(path))
+    )
+
+
 def commands(settings: Table) -> Iterator[str]:
     """The commands of the build and of jobs, and those that make workloads."""
     yield from texts(settings.get("build"))
+    yield from _of_jobs(settings)
+
+
+def _of_jobs(settings: Table) -> Iterator[str]:
+    """The commands of jobs, and those that make workloads."""
     for job in tables(settings, "job"):
         for key in ("cmd", "args"):
             yield from texts(job.get(key))

@@ -1,5 +1,5 @@
-"""The plain executions of a job: as a user would start it, without perfvcs' variables and with
-empty shared folders.
+"""The plain executions of a job: as a user would start it, without perfvcs' variables, with empty
+shared folders, and where nothing that an earlier one wrote into its copy is left.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from perfvcs.environment.variables import SEED_PLACEHOLDER
-from perfvcs.judge.footprint import differing, files, stamps
+from perfvcs.judge.footprint import differing, digests, files, stamps
 from perfvcs.judge.plain import BASE, SAME_SEED, Plain, Side
 from perfvcs.launcher import LaunchOptions, launch
 from perfvcs.launcher.execution import LaunchError, failure, name_command
-from perfvcs.launcher.namespaces import around, lacking
+from perfvcs.launcher.namespaces import around, lacking, lacking_layers, layer
 from perfvcs.measure.blocks import draw
 from perfvcs.native.compiled import cache_folder
 from perfvcs.plugins.collector import OF_COPIES, CollectError
@@ -63,7 +63,9 @@ class Attempt:
         cell = sites.cells[number]
         copies = f"{cell.label} runs in copies of the checkout"
         untried = copies if cell.collector_name in OF_COPIES else ""
-        self.plain = Plain(cell.label, position, _is_drawn(cell), not lacking(), untried)
+        self.plain = Plain(
+            cell.label, position, _is_drawn(cell), not lacking(), not lacking_layers(), untried
+        )
         self.end = math.inf  # of the budget, by the monotonic clock
         self._before: dict[int, set[str]] = {}
         self._took = 0.0  # seconds of the last turn; 0 before the first
@@ -95,17 +97,23 @@ class Attempt:
         """Execute once on each side; without namespaces where the base cannot run in these."""
         began = time.monotonic()
         self._turn(turn)
-        if self.plain.base.failure and self.plain.apart:
+        if self._sides[BASE].failure and self.plain.apart:
             base, target = (
                 Side(changed=side.changed) for side in (self.plain.base, self.plain.target)
             )
-            self.plain = structs.replace(self.plain, apart=False, base=base, target=target)
+            self.plain = structs.replace(
+                self.plain, apart=False, layered=False, base=base, target=target
+            )
             self._turn(turn)
         self._took = time.monotonic() - began
 
+    @property
+    def _sides(self) -> dict[int, Side]:
+        """The sides by their places; before there is a target, only the base has one."""
+        return {BASE: self.plain.base, self.plain.position: self.plain.target}
+
     def _turn(self, turn: int) -> None:
-        sides = {BASE: self.plain.base, self.plain.position: self.plain.target}
-        cell = self._sites.cells[self.number]
+        sides, cell = self._sides, self._sites.cells[self.number]
         drawn = SAME_SEED[0] if turn in SAME_SEED else turn
         seed = 0 if cell.exact else draw(self._seed, drawn, self.number, ATTEMPT)
         for position in sides if turn % 2 == 0 else reversed(sides):
@@ -122,7 +130,8 @@ class Attempt:
             except (CollectError, LaunchError) as error:
                 side.failure = str(error)
             if turn == 0 and not side.failure:
-                side.files = (set(files(run.cwd)) - self._before[position]) | set(files(home))
+                inside = set(files(run.cwd)) - self._before[position]
+                side.files |= inside | set(files(home))
             shutil.rmtree(folder, ignore_errors=True)
             if self._is_over:
                 return
@@ -165,6 +174,8 @@ class Attempt:
                     within=self._within(Path(apart), run.cwd, scratch, home),
                 ),
             )
+            if self.plain.layered:
+                self._note_written(side, layer(Path(apart)))
         side.processes = max(side.processes, execution.leftover)
         side.adopted = max(side.adopted, execution.adopted or 0.0)
         if execution.timed_out and timeout < run.timeout:
@@ -177,14 +188,29 @@ class Attempt:
         side.cpu.append(execution.cpu)
         side.outputs.append(result.digest() if plan.reads else "")
 
-    def _within(self, apart: Path, *folders: Path) -> tuple[str, ...]:
+    def _note_written(self, side: Side, folder: Path) -> None:
+        """Note what an execution wrote into its copy, and of the first ones what that is."""
+        side.files |= set(files(folder))
+        if len(side.written) < len(SAME_SEED):
+            side.written.append(digests(folder))
+
+    def _within(self, apart: Path, cwd: Path, *folders: Path) -> tuple[str, ...]:
         """The words that start an execution in the sandbox, or at least with empty shared folders;
         empty where there are no namespaces.
+
+        Outside of the sandbox, the copies of the base can be written: who does so is seen.
         """
+        sites = [site for at in (BASE, self.plain.position) for site in self._sites.folders(at)]
+        copies = [site for site in sites if self.plain.layered and cwd.is_relative_to(site)]
+        layered = copies[0] if copies else None
+        writable = [*folders] if copies else [*folders, cwd]
         if self._sandbox is not None:
-            return self._sandbox.around(apart, *folders)
-        kept = [self._sites.project.root, self._sites.home, cache_folder(), *folders]
-        return around(apart, kept) if self.plain.apart else ()
+            return self._sandbox.around(apart, *writable, layered=layered)
+        if not self.plain.apart:
+            return ()
+        writable += [site for site in sites if site not in copies]
+        kept = [self._sites.project.root, self._sites.home, cache_folder(), *writable]
+        return around(apart, kept, writable, layered=layered)
 
 
 def without_own(env: Mapping[str, str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from perfvcs.git.project import Project
 from perfvcs.git.worktree import QUIET_CHECKOUT, clone
 from perfvcs.jobs.benchmark_files import measures, of_files
 from perfvcs.jobs.shadows import shadows
+from perfvcs.judge.deciding import deciding
 from perfvcs.measure.product import Product
 from perfvcs.measure.product import read as read_product
 from perfvcs.profile.rules import RULES_FILE
@@ -61,7 +62,8 @@ class Candidate(NamedTuple):
 
     ``product`` is what is measured. ``changed`` are the paths that differ from the base, as the
     change has them; ``restored`` those of them that measure or judge, and are the base's again;
-    ``kept`` those that may measure, but also build the program, and stay as the change has them.
+    ``kept`` those that may measure, but also build the program, and stay as the change has them;
+    ``deciding`` are such by which the command of a job, not the build, decides what it runs.
     """
 
     product: Product
@@ -69,6 +71,7 @@ class Candidate(NamedTuple):
     changed: list[str]
     restored: list[str]
     kept: list[str]
+    deciding: list[str]
 
 
 @contextmanager
@@ -93,7 +96,8 @@ def laid_out(
         if target.patch is not None:
             _apply(place, target.patch)
         repository = Project.find(place)
-        changed = changed_files(repository, base, _commit(place, "Candidate"))
+        own = _commit(place, "Candidate")
+        changed = changed_files(repository, base, own)
         if not changed:
             raise UsageError(
                 f"nothing differs from {base[:10]}: change something, or name another base"
@@ -101,11 +105,14 @@ def laid_out(
         restored, kept = _own(table, changed)
         new = shadows(repository, base, changed, table)
         restored += [path for path in new if path not in restored]
+        decisive = deciding(repository, base, own, kept, table)
         _restore(place, base, changed, restored)
         lay_hidden(project.root, hidden, place)
         commit = _commit(place, "Candidate with the base's benchmarks")
         product = _product(project, place, commit, *names)
-        yield Candidate(product, place, [file.path for file in changed], restored, kept)
+        paths = [file.path for file in changed]
+        kept = [path for path in kept if path not in decisive]
+        yield Candidate(product, place, paths, restored, kept, decisive)
     finally:
         remove(place)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.judge.attempt import without_own
+from perfvcs.judge.guardcheck import PASSED, GuardCheck
 from perfvcs.judge.plain import BASE
-from perfvcs.judge.safeguard import PASSED, GuardCheck
 from perfvcs.judge.trials import Incorrect
 from perfvcs.launcher import LaunchOptions, launch
 from perfvcs.launcher.execution import LaunchError

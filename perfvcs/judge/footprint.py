@@ -1,39 +1,62 @@
-"""The files below a folder, and what shows that one was changed."""
+"""The files below a folder, what shows that one was changed, and what is in them."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
 # what interpreters and test runners keep for themselves
 CACHES = ("__pycache__", ".pytest_cache", ".hypothesis", ".mypy_cache", ".perf", ".git")
+OWN = (".perf", ".git")
 Stamp = tuple[int, int, int]  # inode, size, time of the last change (ns)
 Stamps = dict[tuple[Path, str], Stamp | None]  # by folder and path; None: it is gone
 MOST_FILES = 20_000  # that are looked at in one folder
+MOST_BYTES = 100_000_000  # that are read in one folder
 
 
-def files(folder: Path) -> Iterator[str]:
-    """The files below a folder, by their relative paths; not the caches of interpreters."""
+def files(folder: Path, without: Container[str] = CACHES) -> Iterator[str]:
+    """The files below a folder, by their relative paths; not those in folders of these names."""
     seen = count()
     for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name not in CACHES]
+        folders[:] = [name for name in folders if name not in without]
         for name in names:
             if next(seen) >= MOST_FILES:
                 return
             yield str(Path(parent, name).relative_to(folder))
 
 
+def digests(folder: Path) -> dict[str, str]:
+    """The digests of the files below a folder, until so many bytes are read."""
+    found: dict[str, str] = {}
+    left = MOST_BYTES
+    for name in files(folder):
+        try:
+            status = (folder / name).lstat()
+            left -= status.st_size
+            if not stat.S_ISREG(status.st_mode) or left < 0:
+                continue
+            with (folder / name).open("rb") as file:
+                found[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            continue
+    return found
+
+
 def stamps(folders: Iterable[Path]) -> Stamps:
-    """What shows that a file below one of some folders was changed."""
+    """What shows that a file below one of some folders was changed; what interpreters compiled, and
+    others would run, is among them.
+    """
     return {
         (folder, name): stamp
         for folder in folders
-        for name in files(folder)
+        for name in files(folder, OWN)
         if (stamp := _stamp(folder / name))
     }
 
@@ -46,12 +69,6 @@ def differing(before: Stamps, after: Stamps) -> set[str]:
     return {
         name for folder, name in names if before.get((folder, name)) != after.get((folder, name))
     }
-
-
-def altered(before: Stamps) -> Stamps:
-    """The files that are not as they were, as they are now; not those that are new."""
-    now = {(folder, name): _stamp(folder / name) for folder, name in before}
-    return {place: stamp for place, stamp in now.items() if stamp != before[place]}
 
 
 def _stamp(file: Path) -> Stamp | None:

@@ -18,14 +18,16 @@ SHORT = 0.03  # seconds; below, what a first execution takes longer says nothing
 
 class Side(msgspec.Struct):
     """The executions of one side: what they took by wall and by CPU time (s), the digests of their
-    outputs (empty where these are not read), the files and processes that they left, the most CPU
-    time (s) of processes for which nobody waited, the files of the base's copy that they changed,
-    and why one failed.
+    outputs (empty where these are not read) and of the files that each wrote into its copy (by
+    path; none where these stay), the files and processes that they left, the most CPU time (s) of
+    processes for which nobody waited, the files of the base's copy that they changed, and why one
+    failed.
     """
 
     seconds: list[float] = []
     cpu: list[float] = []
     outputs: list[str] = []
+    written: list[dict[str, str]] = []
     files: set[str] = set()
     processes: int = 0
     adopted: float = 0.0
@@ -35,22 +37,34 @@ class Side(msgspec.Struct):
     @property
     def is_first_longer(self) -> bool:
         """Whether the first took much longer than each later one, by wall or by CPU time."""
-        return _is_first_longer(self.seconds) or _is_first_longer(self.cpu)
+        return _is_first_longer(self.seconds) or self.is_first_busier
+
+    @property
+    def is_first_busier(self) -> bool:
+        """Whether the first took much more CPU time than each later one."""
+        return _is_first_longer(self.cpu)
+
+    def times(self, metric: str) -> list[float]:
+        """What the executions took by a clock, in s."""
+        return self.cpu if metric == "cpu" else self.seconds
 
 
 class Plain(msgspec.Struct):
     """The plain executions of a job's command on both sides, in turns; ``job`` is its label.
 
     The target is at ``position`` among the versions. ``drawn``: its input is another one in each
-    block. ``apart``: they ran in namespaces of their own, with empty shared folders. ``untried``
-    says why there are none; empty where there are some.
+    block. ``apart``: they ran in namespaces of their own, with empty shared folders; ``layered``:
+    what they wrote into their copy was gone afterwards. ``early`` are executions of the base before
+    the target was built. ``untried`` says why there are none; empty where there are some.
     """
 
     job: str
     position: int
     drawn: bool
     apart: bool
+    layered: bool = False
     untried: str = ""
+    early: Side = msgspec.field(default_factory=Side)
     base: Side = msgspec.field(default_factory=Side)
     target: Side = msgspec.field(default_factory=Side)
 
@@ -68,18 +82,31 @@ class Plain(msgspec.Struct):
         return any(one != other for one, other in zip(base, target, strict=False))
 
     @property
+    def differing(self) -> list[str]:
+        """The files that the base writes into its copy, with one seed always the same, and the
+        target writes otherwise, or not at all.
+        """
+        if min(len(self.base.written), len(self.target.written)) < len(SAME_SEED):
+            return []
+        (first, second), target = self.base.written, self.target.written
+        stable = {path for path, digest in first.items() if second.get(path) == digest}
+        return sorted(
+            path for path in stable if any(files.get(path) != first[path] for files in target)
+        )
+
+    @property
     def agreeing(self) -> int:
         """How many different outputs both sides have printed, each for the same input."""
         pairs = zip(self.base.outputs, self.target.outputs, strict=False)
         return len({one for one, other in pairs if one and one == other})
 
-    def ratios(self, metric: str) -> list[float]:
-        """The target's time over the base's, without the first executions of each side."""
-        base, target = self.base.seconds, self.target.seconds
-        if metric == "cpu":
-            base, target = self.base.cpu, self.target.cpu
-        pairs = zip(base[1:], target[1:], strict=False)
-        return [after / before for before, after in pairs if before > 0 and after > 0]
+    def effects(self, metric: str, baseline: float) -> list[float]:
+        """By how much the target's time differs, as a share of what the base takes where it is
+        measured: an execution that has to compile what others find compiled takes longer on both
+        sides. Without the first executions of each side.
+        """
+        pairs = zip(self.base.times(metric)[1:], self.target.times(metric)[1:], strict=False)
+        return [(after - before) / baseline for before, after in pairs]
 
 
 def typical(side: Side) -> float:

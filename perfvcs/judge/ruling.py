@@ -19,8 +19,10 @@ from perfvcs.check.narrowing import narrowed
 from perfvcs.judge.candidate import Candidate, Target, laid_out, with_hidden
 from perfvcs.judge.correctness import Correctness
 from perfvcs.judge.expectation import Expectation, Finding, decide
+from perfvcs.judge.guardcheck import GuardCheck
+from perfvcs.judge.layoutcheck import layout
 from perfvcs.judge.quiet import Trust, trust
-from perfvcs.judge.safeguard import GuardCheck, Seen, examine, said_by, series_apart
+from perfvcs.judge.safeguard import Parts, Seen, examine, said_by
 from perfvcs.judge.trials import Incorrect, Trials
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.profile.naming import labelled
@@ -270,9 +272,11 @@ def decided(
             same_output=asked.same_output,
             left=report.left,
             limits=report.limits,
-            apart=series_apart(outcome.profiles),
+            parts=Parts.of(outcome.profiles),
         )
     )
+    if finding.word == "proved" and asked.expectation.kind != "not-slower":
+        checks["layout"] = layout(deciding, base)
     verdict, why = _verdict(finding, checks)
     pairs = max(profile.design.executions for profile in outcome.profiles)
     return structs.replace(

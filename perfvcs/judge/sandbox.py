@@ -26,6 +26,9 @@ class Sandbox(NamedTuple):
             raise UsageError(f"--sandbox needs namespaces of Linux, and {reason}: leave it out")
         return cls((sites.project.root, sites.home, cache_folder()))
 
-    def around(self, scratch: Path, *writable: Path) -> tuple[str, ...]:
-        """The words that start an execution in it."""
-        return around(scratch, [*self.kept, *writable], writable, sealed=True)
+    def around(
+        self, scratch: Path, *writable: Path, layered: Path | None = None
+    ) -> tuple[str, ...]:
+        """The words that start an execution in it; ``layered`` as in ``namespaces.around``."""
+        kept = [*self.kept, *writable]
+        return around(scratch, kept, writable, network=False, layered=layered)

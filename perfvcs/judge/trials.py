@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from perfvcs.errors import PerfError
 from perfvcs.judge.attempt import Attempt
-from perfvcs.judge.footprint import altered, differing, stamps
-from perfvcs.judge.plain import BASE
+from perfvcs.judge.footprint import differing, stamps
+from perfvcs.judge.plain import BASE, Side
 from perfvcs.judge.sandbox import Sandbox
 from perfvcs.measure.executor import LocalExecutor, Wanted
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 AMONG = 5  # blocks, after which one more of each side runs
 SHARE = 0.25  # of the budget for all of them
+EARLY = 4  # executions of the base before a target is built
+EARLY_SHARE = 0.1  # of the budget for these
 
 
 class Incorrect(PerfError):
@@ -53,10 +55,26 @@ class Trials:
         self.budget, self.check, self.sealed = budget, check, sealed
         self.tries: Sequence[Attempt] = ()
         self.incorrect: dict[int, str] = {}
+        self.early: dict[int, Side] = {}
 
     def __call__(self, sites: Sites, tally: Tally) -> LocalExecutor:
         """The executor of the session."""
         return _Executor(sites, tally, self)
+
+    def begin(self, early: Sequence[Attempt]) -> None:
+        """Execute the base before anything of a target has run: what it takes then, no target can
+        have changed.
+        """
+        began = time.monotonic()
+        end = began + EARLY_SHARE * self.budget
+        for turn in range(EARLY):
+            for attempt in early:
+                attempt.end = began + self.budget
+                if turn == 0:
+                    attempt.first(end - time.monotonic())
+                elif time.monotonic() < end:
+                    attempt.more()
+        self.early = {attempt.number: attempt.plain.target for attempt in early}
 
     def run(
         self,
@@ -68,14 +86,16 @@ class Trials:
     ) -> None:
         """Try what is to be tried: first what a first execution does, which nothing came before,
         then whether each target is right. One of several that is not is given up. ``look`` is
-        called after what ran of the version at a position.
+        called after what ran of the version at a position, but for executions, which look
+        themselves.
         """
         began, self.tries = time.monotonic(), tries
         end = began + SHARE * self.budget
         for attempt in tries:
+            attempt.plain.early = self.early.get(attempt.number, Side())
             attempt.end = began + self.budget
             attempt.first(end - time.monotonic())
-            look(attempt.plain.position)
+        look(BASE)
         for position in dict.fromkeys(attempt.plain.position for attempt in tries):
             try:
                 self.check(sites, position, sandbox)
@@ -89,7 +109,7 @@ class Trials:
         self.tries = [each for each in tries if each.plain.position not in self.incorrect]
         for place, attempt in enumerate(self.tries):
             attempt.run((end - time.monotonic()) / (len(self.tries) - place))
-            look(attempt.plain.position)
+        look(BASE)
 
     def note(self, changed: Iterable[str], position: int) -> None:
         """Note files of the base's copy that the version at a position changed."""
@@ -112,19 +132,18 @@ class _Executor(LocalExecutor):
         self._trials = trials
         self._sandbox = Sandbox.of(sites) if trials.sealed else None
         self._by_builds: dict[int, set[str]] = {}
-        self._is_tournament = len(self.versions) > len((BASE, BASE + 1))
+        self._stamps: Stamps = {}
         if self._sandbox is not None:
             self.within = self._sealed
 
     def prepare(self, identity: Identity, stack: ExitStack) -> None:
         """Make the sites and try them."""
         super().prepare(identity, stack)
-        self._begun = self._copy()
+        self._stamps = self._copies()
         tries = [
-            Attempt(self.sites, number, position, self.scratch, identity.seed, self._sandbox)
+            attempt
             for position in range(BASE + 1, len(self.versions))
-            for number in range(len(self.cells))
-            if {(number, BASE), (number, position)} <= self.tally.alive
+            for attempt in self._attempts(position)
         ]
         if tries:
             self.tally.progress.say("running both sides as a user would")
@@ -132,15 +151,27 @@ class _Executor(LocalExecutor):
         for position, changed in self._by_builds.items():
             self._trials.note(changed, position)
 
-    def _prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
-        """Make the sites of a version, and note what that changes in the base's copy."""
-        before = self._copy() if position != BASE else {}
-        super()._prepare(position, kind, stack)
-        if before:
-            changed = differing(before, self._copy())
-            self._by_builds.setdefault(position, set()).update(changed)
+    def _attempts(self, position: int) -> list[Attempt]:
+        """The plain executions of a version; of the base, those before there is any other."""
+        return [
+            Attempt(self.sites, number, position, self.scratch, self.identity.seed, self._sandbox)
+            for number in range(len(self.cells))
+            if {(number, BASE), (number, position)} <= self.tally.alive
+        ]
 
-    def _copy(self) -> Stamps:
+    def _prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
+        """Make the sites of a version, and note what that changes in the base's copies."""
+        if position == BASE:
+            super()._prepare(position, kind, stack)
+            return
+        if not self._by_builds:
+            self._trials.begin(self._attempts(BASE))
+        before = self._copies()
+        super()._prepare(position, kind, stack)
+        changed = differing(before, self._copies()) if before else set()
+        self._by_builds.setdefault(position, set()).update(changed)
+
+    def _copies(self) -> Stamps:
         """The base's copies as they are now; empty where none could be made."""
         return stamps(self.sites.folders(BASE))
 
@@ -148,34 +179,29 @@ class _Executor(LocalExecutor):
         """Run blocks, and now and then both sides as a user would."""
         for block in blocks:
             yield from super().running([block])
-            if not self._is_tournament:
-                self._look(BASE + 1)
             if block.block % AMONG == AMONG - 1:
                 for attempt in self._trials.tries:
                     if attempt.number in block.cells and self.tally.fits(attempt.number):
                         attempt.more()
-                        self._look(attempt.plain.position)
+                self._look(BASE)
 
     def _execute(
         self, number: int, position: int, binary: int, seed: int, failures: list[str]
     ) -> Observations | None:
-        """One execution, after which one of several candidates has not changed the base's copies
-        unnoticed; it is looked at after the base's, too, so that all find the same caches.
+        """One execution, after which no target has changed the base's copies unnoticed; it is
+        looked at after the base's, too, so that all find the same caches.
         """
         seen = super()._execute(number, position, binary, seed, failures)
-        if self._is_tournament:
-            self._look(position)
+        self._look(position)
         return seen
 
     def _look(self, position: int) -> None:
-        """Note what the version at a position has changed in the base's copies, but for what the
-        base itself changes there, and what is new, which may be a report.
+        """Note what the version at a position has changed in the base's copies since the last look,
+        which the base may.
         """
-        changed = altered(self._begun)
-        if changed and position != BASE:
-            own = {name for plain in self._trials.plain for name in plain.base.changed}
-            self._trials.note({name for _, name in changed} - own, position)
-            self._begun |= changed
+        before, self._stamps = self._stamps, self._copies()
+        if position != BASE:
+            self._trials.note(differing(before, self._stamps), position)
 
     def _sealed(self, run: Run) -> tuple[str, ...]:
         assert self._sandbox is not None

@@ -1,5 +1,5 @@
-"""Linux namespaces around an execution: empty shared folders and memory and, if it is sealed, no
-network and a disk that is read-only beside its own folders.
+"""Linux namespaces around an execution: empty shared folders and memory, a disk that is read-only
+beside its own folders, and a layer over one of these in which all that is written vanishes with it.
 
 See unshare(1) and mount_namespaces(7). They are made before the launcher starts, so that they take
 none of the time that it measures.
@@ -25,23 +25,37 @@ SHARED = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
 KERNELS = ("/proc", "/sys", "/dev")  # mounts that hold no files of a disk
 OCTAL = re.compile(r"\\([0-7]{3})")
 TRIED = 10  # seconds
+LAYER = "layer"
 
 
 def around(
-    scratch: Path, kept: Sequence[Path], writable: Sequence[Path] = (), *, sealed: bool = False
+    scratch: Path,
+    kept: Sequence[Path],
+    writable: Sequence[Path],
+    *,
+    network: bool = True,
+    layered: Path | None = None,
 ) -> tuple[str, ...]:
     """The words of a command that starts another one in namespaces of its own.
 
     The shared folders are empty there, but for the folders that are ``kept`` and those of PATH;
-    what they get lies in ``scratch``. ``sealed``: there is no network, and only the ``writable``
-    folders can be written.
+    what they get lies in ``scratch``. Only the ``writable`` folders can be written, and the one
+    that is ``layered``: what it gets lies in the folder ``layer(scratch)``.
     """
-    kinds = ["--user", "--map-root-user", "--mount", "--ipc", *(["--net"] if sealed else [])]
+    kinds = ["--user", "--map-root-user", "--mount", "--ipc", *([] if network else ["--net"])]
     programs = [Path(entry) for entry in os.get_exec_path() if Path(entry).is_dir()]
-    steps = list(_steps(scratch, [*kept, *programs], writable, sealed=sealed))
+    steps = [
+        *([] if layered is None else _layer_steps(scratch, layered)),
+        *_steps(scratch, [*kept, *programs], writable),
+    ]
     # the folder that it is in is that below the new mounts
     script = " && ".join([*steps, 'cd "$PWD"', 'exec "$@"'])
     return (_found("unshare"), *kinds, "--", "/bin/sh", "-c", script, "namespaces")
+
+
+def layer(scratch: Path) -> Path:
+    """The folder with what an execution wrote into the one that was layered."""
+    return scratch / LAYER / "upper"
 
 
 @cache
@@ -49,11 +63,29 @@ def lacking() -> str:
     """Why no namespaces can be made here; empty where they can."""
     if sys.platform != "linux":
         return "namespaces need Linux"
+    return _tried(layers=False)
+
+
+@cache
+def lacking_layers() -> str:
+    """Why no folder can be layered here; empty where one can."""
+    return lacking() or _tried(layers=True)
+
+
+def _tried(*, layers: bool) -> str:
     tools = [name for name in ("unshare", "mount") if shutil.which(name) is None]
     if tools:
         return f"{tools[0]} is missing: install util-linux"
     with tempfile.TemporaryDirectory(prefix="perfvcs-") as folder:
-        words = around(Path(folder), [Path(folder)], [Path(folder)], sealed=True)
+        below = Path(folder) / "below"
+        below.mkdir()
+        words = around(
+            Path(folder),
+            [Path(folder)],
+            [Path(folder)],
+            network=False,
+            layered=below if layers else None,
+        )
         try:
             done = subprocess.run(
                 [*words, "/bin/true"],
@@ -71,9 +103,17 @@ def lacking() -> str:
     return ""
 
 
-def _steps(
-    scratch: Path, kept: Sequence[Path], writable: Sequence[Path], *, sealed: bool
-) -> Iterator[str]:
+def _layer_steps(scratch: Path, folder: Path) -> Iterator[str]:
+    """The commands that lay a layer over a folder, by short names: options are parted by commas."""
+    place, mount = scratch.resolve() / LAYER, shlex.quote(_found("mount"))
+    for name in ("lower", "upper", "work"):
+        (place / name).mkdir(parents=True)
+    yield f"{mount} --bind {_quoted(folder)} {_quoted(place / 'lower')}"
+    options = "lowerdir=lower,upperdir=upper,workdir=work"
+    yield (f"(cd {_quoted(place)} && {mount} -t overlay overlay -o {options} {_quoted(folder)})")
+
+
+def _steps(scratch: Path, kept: Sequence[Path], writable: Sequence[Path]) -> Iterator[str]:
     """The commands that lay out the namespaces.
 
     1. Folders that can be written become mounts of their own, which the third step spares.
@@ -90,7 +130,7 @@ def _steps(
 
     shared = [place for place in SHARED if place.is_dir() and not place.is_symlink()]
     shared.sort(key=top.is_relative_to)  # the one that hides the others comes last
-    inside = _outermost([*writable, top]) if sealed else []
+    inside = _outermost([*writable, top])
     for path in inside:
         yield f"{mount} --rbind {_quoted(path)} {_quoted(path)}"
     for place in shared:
@@ -100,11 +140,10 @@ def _steps(
             there = empty / path.relative_to(place)
             there.mkdir(parents=True, exist_ok=True)
             yield f"{mount} --rbind {_quoted(path)} {_quoted(there)}"
-            if sealed and path not in inside:
+            if path not in inside:
                 yield f"{mount} -o remount,bind,ro {_quoted(there)}"
-    if sealed:
-        for point in _mounted():
-            yield f"{mount} -o remount,bind,ro {_quoted(point)}"
+    for point in _mounted():
+        yield f"{mount} -o remount,bind,ro {_quoted(point)}"
     for place in shared:
         empty = shared_folder(place)
         yield f"{mount} --rbind {_quoted(empty)} {_quoted(place)}"

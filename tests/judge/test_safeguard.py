@@ -6,19 +6,22 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from perfvcs.check.change import Change
-from perfvcs.judge.candidate import Candidate
 from perfvcs.judge.correctness import Correctness
-from perfvcs.judge.footprint import altered, differing, stamps
+from perfvcs.judge.footprint import differing, stamps
+from perfvcs.judge.layoutcheck import layout
 from perfvcs.judge.plain import Plain, Side
 from perfvcs.judge.quiet import Trust
-from perfvcs.judge.safeguard import Seen, doubts, examine, series_apart
-from perfvcs.judge.trials import Incorrect, _Executor
+from perfvcs.judge.safeguard import NO_PARTS, Parts, Seen, doubts, examine
+from perfvcs.judge.trials import Incorrect, Trials, _Executor
 from perfvcs.measure.executor import LocalExecutor
+from perfvcs.profile import Resources
 
 QUIET = Trust(quiet=True)
+CANDIDATE: Any = SimpleNamespace(restored=[], kept=[], deciding=[])
 
 
 def change(uid: str, baseline: float, shift: float) -> Change:
@@ -38,8 +41,7 @@ def change(uid: str, baseline: float, shift: float) -> Change:
 
 
 def guard(plain: list[Plain], changes: list[Change], apart: set[str]) -> dict[str, str]:
-    candidate: Candidate = SimpleNamespace(restored=[], kept=[])  # type: ignore[assignment]
-    checks = examine(Seen(candidate, changes, plain, QUIET, apart=apart))
+    checks = examine(Seen(CANDIDATE, changes, plain, QUIET, parts=Parts(apart, {})))
     return {name: check.word for name, check in checks.items()}
 
 
@@ -51,13 +53,35 @@ class TestClocks:
         changes = list(self.CHANGES)
         assert guard([], changes, set())["clocks"] == "rejected"
         assert guard([], changes, {"0" * 64})["clocks"] == "passed"
-        assert doubts(changes, QUIET, set())
-        assert doubts(changes, QUIET, {"0" * 64}) == []
+        assert doubts(changes, QUIET, NO_PARTS)
+        assert doubts(changes, QUIET, Parts({"0" * 64}, {})) == []
 
     def test_which_series_these_are(self) -> None:
-        jobs = [SimpleNamespace(key=name, collector=name) for name in ("time", "rebuild")]
-        profiles: Any = [SimpleNamespace(job=job) for job in jobs]
-        assert series_apart(profiles) == {"rebuild"}
+        rows = Resources(
+            names=["build", "part"], uid=[0, 1, 1, 0, 1, 1], execution=[0] * 3 + [1] * 3
+        )
+        kinds = (("time", {}), ("rebuild", {}), ("harness", {"reads": "googlebenchmark"}))
+        profiles: Any = [
+            SimpleNamespace(
+                job=SimpleNamespace(key=name, collector=name, options=options), resources=rows
+            )
+            for name, options in kinds
+        ]
+        parts = Parts.of(profiles)
+        assert parts.apart == {"rebuild"}
+        assert parts.often["time", "part"] == 2
+        assert ("harness", "part") not in parts.often
+
+    def test_a_short_part_whose_work_moved_is_doubted_where_its_calls_are_known(self) -> None:
+        changes = [change("build", 2.0, 0.0), change("part", 0.1, -0.09)]
+        seen = [
+            examine(Seen(CANDIDATE, changes, [], QUIET, parts=Parts((), often)))["clocks"].word
+            for often in ({}, {("0" * 64, "part"): 1.0})
+        ]
+        assert seen == ["passed", "doubted"]
+        changes[0] = change("build", 2.0, -0.08)
+        parts = Parts((), {("0" * 64, "part"): 1.0})
+        assert examine(Seen(CANDIDATE, changes, [], QUIET, parts=parts))["clocks"].word == "passed"
 
 
 class TestInputs:
@@ -71,7 +95,7 @@ class TestInputs:
 
     def test_jobs_in_copies_are_not_tried_and_what_they_change_is_seen(self) -> None:
         plain = Plain("build", 1, drawn=False, apart=True, untried="build runs in copies")
-        names = ("processes", "first_execution", "files_left", "folders", "variables")
+        names = ("processes", "first_execution", "files_left", "folders", "variables", "base")
         words = guard([plain], [], set())
         assert {words[name] for name in names} == {"not tried"}
         plain.target.changed.append("Makefile")
@@ -86,10 +110,7 @@ class TestFootprint:
             (folder / "work.py").write_text("x")
         before = stamps(folders)
         (folders[1] / "work.py").write_text("longer")
-        changed = altered(before)
-        assert [*changed] == [(folders[1], "work.py")]
         assert differing(before, stamps(folders)) == {"work.py"}
-        assert altered(before | changed) == {}
 
 
 class TestBuilds:
@@ -109,6 +130,7 @@ class TestBuilds:
         executor: Any = object.__new__(_Executor)
         executor.sites = SimpleNamespace(folders=lambda _: folders)
         executor._by_builds = {}
+        executor._trials, executor.cells = Trials(1.0, lambda *_: None), []
         for number in range(3):
             executor._prepare(1, SimpleNamespace(number=number), None)
         assert executor._by_builds == {1: {"by-0.py", "by-1.py"}}
@@ -142,3 +164,31 @@ class TestCorrectness:
         assert "the base fails it, too" in self.failing(sites, "exit 3", 20.0)
         slow_target = "case $PWD in */1) sleep 20;; esac; exit 3"
         assert "the base fails it, too" in self.failing(sites, slow_target, 2.0)
+
+
+class TestLayout:
+    GAIN = msgspec.structs.replace(
+        change("build", 2.0, -0.12), word="improvement", effect=-0.06, low=-0.07, high=-0.05
+    )
+
+    def said(self, gain: Change, **fields: str) -> str:
+        job = SimpleNamespace(key="0" * 64)
+        base: Any = [SimpleNamespace(job=job, environment=SimpleNamespace(fields=fields))]
+        return layout(gain, base).word
+
+    def test_a_small_gain_of_one_build_that_nothing_confirms_is_doubted(self) -> None:
+        assert self.said(self.GAIN, build="make") == "doubted"
+        assert self.said(self.GAIN) == "passed"
+        assert self.said(self.GAIN, build="pip install .", python="3.11") == "passed"
+
+    @pytest.mark.parametrize(
+        "fields",
+        [
+            {"work": "executes 6 % fewer instructions"},
+            {"builds": (5, 5)},
+            {"low": -0.2, "high": -0.12},
+            {"metric": "maxrss"},
+        ],
+    )
+    def test_what_else_confirms_it(self, fields: dict[str, Any]) -> None:
+        assert self.said(msgspec.structs.replace(self.GAIN, **fields), build="make") == "passed"

@@ -1,0 +1,216 @@
+"""Checks of the guard that rest on the plain executions of a job, as a user would start it."""
+
+from __future__ import annotations
+
+from math import expm1, log, log1p
+from statistics import geometric_mean, median
+from typing import TYPE_CHECKING
+
+from perfvcs.check.movement import CLOCKS
+from perfvcs.judge.attempt import ROUNDS
+from perfvcs.judge.guardcheck import PASSED, GuardCheck, worst
+from perfvcs.judge.plain import typical
+from perfvcs.profile.naming import is_whole
+from perfvcs.text.quantity import percent, quantity
+from perfvcs.text.words import counted, listed, metric_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from perfvcs.check.change import Change
+    from perfvcs.judge.guardcheck import Word
+    from perfvcs.judge.plain import Plain, Side
+
+APART = 0.05  # least difference between two ways to time, as a share, that says something
+FIFTH = 5  # the part of the plain pairs that may show a gain by chance
+HALF = 0.5  # of the effect: what an honest one keeps, however it is timed
+FEWEST_LATER = 2  # executions behind the first one
+CONFIDENCE = 0.99
+LEAST_ADOPTED = 0.02  # of the base's CPU time: what a process that nothing waits for may take
+
+TOO_SMALL = "the budget is too small to run both sides often enough without perfvcs' variables"
+
+
+def examine_executions(
+    plain: Sequence[Plain], changes: Sequence[Change]
+) -> Mapping[str, GuardCheck]:
+    """The checks by their names; ``changes`` are those of whole programs."""
+    gains = {
+        each.job: [change for change in changes if _is_gain(change, each.job)] for each in plain
+    }
+    checks = {
+        "processes": _processes,
+        "first_execution": _first_execution,
+        "files_left": _files_left,
+        "folders": _folders,
+        "variables": lambda each: _variables(each, gains[each.job]),
+        "base": lambda each: _base(each, gains[each.job]),
+        "inputs": _inputs,
+    }
+    return {name: worst(map(check, plain)) for name, check in checks.items()}
+
+
+def _is_gain(change: Change, job: str) -> bool:
+    return (
+        change.metric in CLOCKS
+        and change.word == "improvement"
+        and change.effect is not None
+        and bool(change.baseline)
+        and change.job == job
+        and is_whole(change.job, change.uid)
+    )
+
+
+def _untried(plain: Plain) -> GuardCheck | None:
+    """Why plain executions say nothing; None where they do."""
+    if plain.untried:
+        return GuardCheck("not tried", plain.untried)
+    if plain.base.failure:
+        word: Word = "doubted" if plain.base.seconds else "not tried"
+        return GuardCheck(word, f"of the base: {plain.base.failure}")
+    if plain.target.failure:
+        return GuardCheck("rejected", plain.target.failure)
+    return None
+
+
+def _processes(plain: Plain) -> GuardCheck:
+    if plain.target.processes and not plain.base.processes:
+        many = counted(plain.target.processes, "process", "processes")
+        return GuardCheck("rejected", f"{plain.job} leaves {many} running, which the base does not")
+    least = LEAST_ADOPTED * max(plain.base.cpu, default=0.0)
+    if plain.target.adopted > max(least, 2 * plain.base.adopted) > 0:
+        took = quantity(plain.target.adopted, "s")
+        return GuardCheck(
+            "rejected",
+            f"processes of {plain.job} for which nothing waits take {took} of CPU time, which is in"
+            " no figure",
+        )
+    return _untried(plain) or PASSED
+
+
+def _first_execution(plain: Plain) -> GuardCheck:
+    """A first execution that makes what the later ones live on."""
+    if untried := _untried(plain):
+        return untried
+    if len(plain.target.seconds) < 1 + FEWEST_LATER:
+        return GuardCheck("doubted", TOO_SMALL)
+    if not plain.target.is_first_longer or plain.base.is_first_longer:
+        return PASSED
+    first, later = plain.target.seconds[0], typical(plain.target)
+    told = (
+        f"{plain.job}: the first execution takes {quantity(first, 's')}, the later ones"
+        f" {quantity(later, 's')}; the base's do not differ so"
+    )
+    left = _left(plain.target, plain.base)
+    if left:
+        return GuardCheck("rejected", f"{told}: a cache outlives the process ({listed(left)})")
+    # in empty shared folders no cache outlives it
+    is_sure = plain.layered or (plain.apart and not plain.target.is_first_busier)
+    word: Word = "warning" if is_sure else "doubted"
+    return GuardCheck(word, f"{told}: is there a cache that outlives the process?")
+
+
+def _files_left(plain: Plain) -> GuardCheck:
+    left = _left(plain.target, plain.base)
+    if left and not plain.target.failure:
+        return GuardCheck(
+            "warning", f"{plain.job} leaves files that the base does not: {listed(left)}"
+        )
+    return _untried(plain) or PASSED
+
+
+def _left(target: Side, base: Side) -> list[str]:
+    return sorted(target.files - base.files)
+
+
+def _folders(plain: Plain) -> GuardCheck:
+    if changed := plain.target.changed:
+        names = listed(list(dict.fromkeys(changed)))
+        return GuardCheck(
+            "rejected", f"{plain.job}, or its build, changes files of the base's copy: {names}"
+        )
+    return _untried(plain) or PASSED
+
+
+def _inputs(plain: Plain) -> GuardCheck:
+    if not plain.drawn:
+        said = f"{plain.job} has the same input in each block: see {{seed}}"
+    elif not plain.agreeing:
+        said = f"no output of {plain.job} is known to be the same on both sides"
+    else:
+        inputs = counted(plain.agreeing, "input")
+        return GuardCheck("passed", f"{plain.job} prints the same for {inputs}")
+    return GuardCheck("not tried", said)
+
+
+def _variables(plain: Plain, gains: Sequence[Change]) -> GuardCheck:
+    """A gain that is there only while perfvcs' variables are set, or that lives on what lies in a
+    shared folder, in shared memory or where an earlier execution left it.
+
+    Only a sure gain is doubted. It is rejected if all plain pairs but a fifth miss it by 5 % and by
+    half of it, and all together by more than chance explains: on a busy machine, some do so.
+    It is in doubt if most do, and chance may explain it.
+    """
+    if untried := _untried(plain):
+        return untried
+    checks = [_missed(plain, change) for change in gains]
+    return worst(checks) if checks else PASSED
+
+
+def _missed(plain: Plain, gain: Change) -> GuardCheck:
+    """Whether plain executions miss a gain."""
+    effect = gain.effect or 0.0
+    effects = plain.effects(gain.metric, gain.baseline or 1.0)
+    if len(effects) < ROUNDS - 1:
+        return GuardCheck("doubted", TOO_SMALL)
+    gaps = sorted(seen - effect for seen in effects)
+    least = max(APART, HALF * abs(effect))
+    # those before it was measured found nothing that measuring left
+    before = median(effects[: ROUNDS - 1])
+    if max(before - effect, median(gaps)) <= least:
+        return PASSED
+    where = ", with empty shared folders," if plain.apart else ""
+    without = percent(max(before, median(effects)))
+    said = (
+        f"the {metric_name(gain.metric)} of {plain.job} changes by {percent(effect)} under"
+        f" perfvcs, and without the variables PERFVCS_*{where} by {without}"
+    )
+    if gaps[len(gaps) // FIFTH] <= least or not _beyond_chance(gaps):
+        return GuardCheck("doubted", f"{said}: a larger budget shows which of them is right")
+    if plain.layered:
+        lives = ", or live on what lies there, or on what an earlier execution left"
+    else:
+        lives = ", or live on what lies there" if plain.apart else ""
+    return GuardCheck("rejected", f"{said}: does it look at them{lives}?")
+
+
+def _base(plain: Plain, gains: Sequence[Change]) -> GuardCheck:
+    """A base that takes longer since the target is there: what that gains then, the base lost.
+
+    By CPU time where that gained; by wall time, which a busy machine makes longer, only else.
+    """
+    if untried := _untried(plain):
+        return untried
+    if not gains:
+        return PASSED
+    gain = min(gains, key=lambda change: change.metric)
+    early = [time for time in plain.early.times(gain.metric)[1:] if time > 0]
+    later = [time for time in plain.base.times(gain.metric)[1:] if time > 0]
+    if min(len(early), len(later)) < FEWEST_LATER:
+        return GuardCheck("doubted", TOO_SMALL)
+    longer = log(geometric_mean(later) / geometric_mean(early))
+    if longer <= max(APART, HALF * -log1p(gain.effect or 0.0)):
+        return PASSED
+    name = metric_name(gain.metric)
+    return GuardCheck(
+        "doubted",
+        f"the {name} of {plain.job} on the base is larger by {percent(expm1(longer))} than before"
+        " the target was built: does the target slow it down?",
+    )
+
+
+def _beyond_chance(gaps: Sequence[float]) -> bool:
+    """Whether the mean of some differences is not 0."""
+    from perfvcs.statistics.difference import interval
+
+    return bool(interval([gaps], CONFIDENCE).low[0] > 0)

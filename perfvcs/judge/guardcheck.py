@@ -1,0 +1,33 @@
+"""A check of the guard: its word, and what was seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Word = Literal["passed", "warning", "doubted", "rejected", "not tried"]
+
+
+class GuardCheck(msgspec.Struct, frozen=True):
+    """One check of the guard: its word, and what was seen, in a sentence; empty where it passed and
+    there is nothing to tell.
+    """
+
+    word: Word = "passed"
+    said: str = ""
+
+
+PASSED = GuardCheck()
+
+
+def worst(checks: Iterable[GuardCheck]) -> GuardCheck:
+    """The check that says most of several."""
+    order: Sequence[Word] = ("rejected", "doubted", "warning", "not tried", "passed")
+    every = list(checks)
+    if not every:
+        return GuardCheck("not tried", "no job ran on both sides")
+    return min(every, key=lambda check: order.index(check.word))
