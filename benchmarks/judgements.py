@@ -18,7 +18,7 @@ from statistics import median
 from typing import NamedTuple
 
 from .figures import Row
-from .judged import PROJECTS, JudgedProject, Patch, judged_project, literal, unseen
+from .judged import PROJECTS, UNSEEN, JudgedProject, Patch, judged_project, literal, unseen
 from .registry import Wrong, benchmark
 from .repositories import PERF, git, scratch
 
@@ -58,7 +58,9 @@ def judgement(project: JudgedProject, patch: Patch, folder: Path, budget: float)
         check=False,
     )
     seconds = time.monotonic() - began
-    SHARED.unlink(missing_ok=True)
+    for left in (SHARED, Path(patch.leaves).expanduser()):
+        if patch.leaves or left == SHARED:
+            left.unlink(missing_ok=True)
     if done.returncode not in VERDICTS:
         raise RuntimeError(f"{patch.name}: exit {done.returncode}: {done.stderr[-2000:]}")
     said = json.loads(done.stdout)
@@ -66,7 +68,7 @@ def judgement(project: JudgedProject, patch: Patch, folder: Path, budget: float)
 
 
 def _asks_output(patch: Patch) -> bool:
-    texts = [after for _, _, after in patch.edits]
+    texts = [*(after for _, _, after in patch.edits), patch.outside]
     return any("{output}" in text for text in texts)
 
 
@@ -99,9 +101,14 @@ def judged_patches(
 
 
 @benchmark("judging", quick="each judgement takes over 5 s", needs=("gcc", "make"))
-def judged_unseen(*, budget: float = 60.0, every: int = 1, first: int = 0) -> Iterator[Row]:
-    """Is `perf judge` right about tricks that were written after its guard?"""
-    yield from _all_judged(unseen()[first::every], budget)
+def judged_unseen(
+    *, budget: float = 60.0, every: int = 1, first: int = 0, only: tuple[str, ...] = UNSEEN
+) -> Iterator[Row]:
+    """Is `perf judge` right about tricks that were written after its guard?
+
+    As in judged_patches, of the files of tricks in ``only``.
+    """
+    yield from _all_judged(unseen(only)[first::every], budget)
 
 
 def _all_judged(pairs: Sequence[tuple[JudgedProject, Patch]], budget: float) -> Iterator[Row]:

@@ -2,7 +2,7 @@
 
 A file of TOML holds a project: files of its own, those that come from this Python's standard library
 with ``replace`` done in them, and its patches. A patch replaces texts (``edits``: path, before,
-after), writes ``files`` and makes ``links``; ``answers`` are the words that are right beside
+after), writes ``files``, appends texts (``append``) and makes ``links``; ``answers`` are the words that are right beside
 `not decided`. ``{output}`` in a patch is what the project prints, as a string of C.
 """
 
@@ -19,7 +19,12 @@ from ..repositories import git, repository
 
 HERE = Path(__file__).parent
 PROJECTS = ("json", "shell", "words", "distances")
-UNSEEN = HERE / "unseen.toml"
+UNSEEN = (
+    "unseen",
+    "later",
+    "last",
+)  # files of tricks that were written after the guard of their time
+IGNORED = "__pycache__/\n*.o\n/words\n/distances\n/mixer\n*.bin\n"
 Kind = Literal["faster", "equal", "trick"]
 ANSWERS: dict[Kind, tuple[str, ...]] = {"faster": ("proved",), "equal": ("refuted",)}
 
@@ -27,16 +32,20 @@ ANSWERS: dict[Kind, tuple[str, ...]] = {"faster": ("proved",), "equal": ("refute
 @dataclass(frozen=True)
 class Patch:
     """A change of a project. ``options`` of `perf judge` may name ``{hidden}``, a file that only the
-    judge has.
+    judge has. ``leaves`` is a file that it leaves outside of the project, ``outside`` the
+    text of one beside it, to which ``{outside}`` of a link leads.
     """
 
     name: str
     kind: Kind
     edits: tuple[tuple[str, str, str], ...] = ()
     files: dict[str, str] = field(default_factory=dict)
+    append: dict[str, str] = field(default_factory=dict)
     links: dict[str, str] = field(default_factory=dict)
     options: tuple[str, ...] = ()
     answers: tuple[str, ...] = ()
+    leaves: str = ""
+    outside: str = ""
 
     @property
     def right(self) -> tuple[str, ...]:
@@ -53,9 +62,15 @@ class Patch:
         for path, text in self.files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text.replace("{output}", output))
+        for path, text in self.append.items():
+            with (folder / path).open("a") as file:
+                file.write(text)
+        beside = folder.with_name("outside")
+        if self.outside:
+            beside.write_text(self.outside.replace("{output}", output))
         for path, target in self.links.items():
             git(folder, "rm", "-r", "--quiet", path)
-            (folder / path).symlink_to(target)
+            (folder / path).symlink_to(target.replace("{outside}", str(beside)))
 
 
 @dataclass(frozen=True)
@@ -70,9 +85,7 @@ class JudgedProject:
 
     def begin(self, folder: Path) -> Path:
         """The project as a repository."""
-        return repository(
-            folder, self.files | {".gitignore": "__pycache__/\n*.o\n/words\n/distances\n"}
-        )
+        return repository(folder, self.files | {".gitignore": IGNORED})
 
 
 def judged_project(name: str) -> JudgedProject:
@@ -81,13 +94,15 @@ def judged_project(name: str) -> JudgedProject:
     files: dict[str, str] = {path: text.lstrip("\n") for path, text in document["files"].items()}
     for path, source in document.get("library", {}).items():
         files[path] = _of_library(source, document["replace"])
-    patches = tuple(_patch(row) for row in document["patch"])
+    patches = tuple(_patch(row) for row in document.get("patch", ()))
     return JudgedProject(name, files, patches, tuple(document["run"]), document.get("hidden", ""))
 
 
-def unseen() -> list[tuple[JudgedProject, Patch]]:
-    """The tricks that were written after the guard, each with its project."""
-    rows = tomllib.loads(UNSEEN.read_text())["patch"]
+def unseen(names: tuple[str, ...]) -> list[tuple[JudgedProject, Patch]]:
+    """The tricks of files that were written after the guard, each with its project."""
+    rows = [
+        row for name in names for row in tomllib.loads((HERE / f"{name}.toml").read_text())["patch"]
+    ]
     return [(judged_project(row.pop("project")), _patch(row)) for row in rows]
 
 
