@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shutil
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.register import REGISTER_FILE
 from perfvcs.errors import UsageError, system_reason
-from perfvcs.git.blobs import changed_files
+from perfvcs.git.blobs import LINK, changed_files
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import QUIET_CHECKOUT, clone
@@ -24,7 +25,7 @@ from perfvcs.system.disk import remove
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from perfvcs.git.blobs import ChangedFile
     from perfvcs.git.changes import WorkingChanges
@@ -63,7 +64,8 @@ class Candidate(NamedTuple):
     ``product`` is what is measured. ``changed`` are the paths that differ from the base, as the
     change has them; ``restored`` those of them that measure or judge, and are the base's again;
     ``kept`` those that may measure, but also build the program, and stay as the change has them;
-    ``deciding`` are such by which the command of a job, not the build, decides what it runs.
+    ``deciding`` are such by which the command of a job, not the build, decides what it runs;
+    ``leaving`` are links to what is no part of the project.
     """
 
     product: Product
@@ -72,6 +74,7 @@ class Candidate(NamedTuple):
     restored: list[str]
     kept: list[str]
     deciding: list[str]
+    leaving: list[str]
 
 
 @contextmanager
@@ -112,7 +115,8 @@ def laid_out(
         product = _product(project, place, commit, *names)
         paths = [file.path for file in changed]
         kept = [path for path in kept if path not in decisive]
-        yield Candidate(product, place, paths, restored, kept, decisive)
+        leaving = leading_out(repository, changed)
+        yield Candidate(product, place, paths, restored, kept, decisive, leaving)
     finally:
         remove(place)
 
@@ -140,6 +144,21 @@ def lay_hidden(root: Path, hidden: Sequence[Path], folder: Path) -> None:
             shutil.copy2(file, target)
         except OSError as error:
             raise UsageError(f"--hidden {file}: {system_reason(error)}") from None
+
+
+def leading_out(project: Project, changed: Iterable[ChangedFile]) -> list[str]:
+    """The links among changed files that lead out of the project."""
+    links = [file for file in changed if file.mode == LINK and file.blob]
+    texts = [project.git("cat-file", "blob", link.blob) for link in links]
+    places = [
+        posixpath.normpath(posixpath.join(posixpath.dirname(link.path), text))
+        for link, text in zip(links, texts, strict=True)
+    ]
+    return [
+        link.path
+        for link, place in zip(links, places, strict=True)
+        if place.startswith("/") or place.split("/")[0] == ".."
+    ]
 
 
 def _apply(folder: Path, patch: Path) -> None:

@@ -18,9 +18,9 @@ Kind = Literal["faster", "not-slower", "smaller"]
 Decision = Literal["proved", "refuted", "not decided"]
 
 TOLERATED = 0.02  # of `not-slower` without a share: what people take for the same
-# the p-value that a proof needs in all, split over the comparisons; looking after each of up to 30
-# pairs makes a false proof about six times as likely
-PROOF = 1e-4
+# the p-value that a proof needs in all, split over the comparisons; looking at up to 200 pairs
+# makes a false proof some twenty times as likely, by simulation (benchmarks/looks.py)
+PROOF = 4e-5
 ORDERED = 0.01  # the p-value that an order of candidates needs in all
 WRITTEN = re.compile(
     r"(?P<kind>faster|not-slower|smaller)(?::(?P<metric>[^=\s]{1,100}))?"

@@ -92,6 +92,7 @@ def examine(seen: Seen) -> dict[str, GuardCheck]:
         "output": _output(seen),
         "units": _units(seen.changes),
         "benchmark_files": _benchmark_files(seen.candidate),
+        "links": _links(seen.candidate),
         **examine_executions(seen.plain, of_programs),
         "left": _left_running(seen),
         "limits": _limits(seen.limits),
@@ -150,6 +151,13 @@ def _units(changes: Sequence[Change]) -> GuardCheck:
         return PASSED
     names = listed(list(missing))
     return GuardCheck("rejected", f"{counted(len(missing), 'benchmark')} is gone: {names}")
+
+
+def _links(candidate: Candidate) -> GuardCheck:
+    """What a link out of the project leads to can be anything, and is not in the change."""
+    if not candidate.leaving:
+        return PASSED
+    return GuardCheck("rejected", f"{listed(candidate.leaving)} leads out of the project")
 
 
 def _benchmark_files(candidate: Candidate) -> GuardCheck:

@@ -21,7 +21,7 @@ from perfvcs.measure.executor import LocalExecutor
 from perfvcs.profile import Resources
 
 QUIET = Trust(quiet=True)
-CANDIDATE: Any = SimpleNamespace(restored=[], kept=[], deciding=[])
+CANDIDATE: Any = SimpleNamespace(restored=[], kept=[], deciding=[], leaving=[])
 
 
 def change(uid: str, baseline: float, shift: float) -> Change:

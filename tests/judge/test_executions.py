@@ -1,0 +1,164 @@
+"""What the guard says of plain executions, of files that decide what runs, and of layers."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Project as Repository
+
+from perfvcs.check.change import Change
+from perfvcs.git.blobs import changed_files
+from perfvcs.git.project import Project
+from perfvcs.judge.candidate import leading_out
+from perfvcs.judge.deciding import deciding
+from perfvcs.judge.executionchecks import examine_executions
+from perfvcs.judge.plain import Plain, Side
+from perfvcs.launcher.namespaces import around, lacking_layers, layer
+
+RUNNER = '[tool.pytest.ini_options]\naddopts = "-q"\n'
+
+
+def gained(share: float, metric: str = "cpu") -> Change:
+    return Change(
+        word="improvement",
+        job="total",
+        uid="total",
+        metric=metric,
+        unit="s",
+        better="lower",
+        series="0" * 64,
+        effect=-share,
+        baseline=1.0,
+    )
+
+
+def plain(base: list[float], target: list[float], early: list[float], **fields: Any) -> Plain:
+    sides = {
+        name: Side(seconds=list(times), cpu=list(times))
+        for name, times in (("base", base), ("target", target), ("early", early))
+    }
+    return Plain("total", 1, drawn=False, apart=True, layered=True, **sides, **fields)
+
+
+def words(seen: Plain, *changes: Change) -> dict[str, str]:
+    return {name: check.word for name, check in examine_executions([seen], changes).items()}
+
+
+class TestGains:
+    EARLY = (1.0, 1.0, 1.01, 0.99)
+
+    def test_one_that_plain_executions_show_passes(self) -> None:
+        seen = plain([1.0, 1.01, 1.0, 0.99, 1.0], [0.8, 0.81, 0.8, 0.8, 0.79], [*self.EARLY])
+        found = words(seen, gained(0.2))
+        assert (found["variables"], found["base"]) == ("passed", "passed")
+
+    def test_a_constant_that_both_sides_take_beside_hides_none(self) -> None:
+        """Both compile first what others find compiled."""
+        base, target = [4.0, 4.01, 4.0, 3.99, 4.0], [3.2, 3.21, 3.2, 3.2, 3.19]
+        assert words(plain(base, target, [4.0] * 4), gained(0.8))["variables"] == "passed"
+
+    def test_one_that_is_there_only_after_it_was_measured_is_doubted(self) -> None:
+        """What a measured execution left in the copy, all later ones find."""
+        base = [1.0] * 25
+        target = [1.0] * 5 + [0.1] * 20
+        assert words(plain(base, target, [*self.EARLY]), gained(0.9))["variables"] == "doubted"
+
+    def test_a_base_that_became_slower_is_doubted(self) -> None:
+        base, target = [1.2] * 5, [1.0] * 5
+        found = words(plain(base, target, [*self.EARLY]), gained(0.17))
+        assert (found["variables"], found["base"]) == ("passed", "doubted")
+        assert words(plain(base, target, [1.0]), gained(0.17))["base"] == "doubted"
+        assert words(plain(base, target, [*self.EARLY]))["base"] == "passed"
+
+    def test_work_of_processes_that_nothing_waits_for_is_seen_from_2_percent_on(self) -> None:
+        seen = plain([1.0] * 5, [0.9] * 5, [*self.EARLY])
+        seen.target.adopted = 0.01
+        assert words(seen)["processes"] == "passed"
+        seen.target.adopted = 0.1
+        assert words(seen)["processes"] == "rejected"
+
+    def test_a_base_that_fails_after_it_ran_is_doubted(self) -> None:
+        seen = plain([1.0] * 3, [0.9] * 3, [*self.EARLY])
+        seen.base.failure = "it failed"
+        assert words(seen, gained(0.1))["variables"] == "doubted"
+
+
+class TestFiles:
+    def test_what_the_base_always_writes_has_to_be_written(self) -> None:
+        seen = plain([], [], [])
+        seen.base.written = [{"out": "a", "log": "1"}, {"out": "a", "log": "2"}]
+        seen.target.written = [{"out": "a"}, {"out": "a"}]
+        assert seen.differing == []
+        seen.target.written = [{"out": "a", "more": "x"}, {"out": "b"}]
+        assert seen.differing == ["out"]
+        seen.target.written = [{}, {}]
+        assert seen.differing == ["out"]
+
+
+class TestDeciding:
+    def test_what_the_command_of_a_job_reads_to_learn_what_to_run(
+        self, project: Repository
+    ) -> None:
+        before = {
+            "Makefile": "bench:\n",
+            "pyproject.toml": RUNNER,
+            "setup.cfg": "[metadata]\n",
+            "work.py": "",
+        }
+        base = project.commit("Base", **before)
+        after = {
+            "Makefile": "bench:\n\ttrue\n",
+            "pyproject.toml": f"{RUNNER}[project]\nversion = '2'\n",
+            "setup.cfg": "[tool:pytest]\naddopts = -k fast\n",
+            "work.py": "1\n",
+        }
+        target = project.commit("Change", **after)
+
+        def found(command: str, **settings: Any) -> list[str]:
+            table = {"job": [{"name": "x", "cmd": command}], **settings}
+            return deciding(Project.find(project.root), base, target, [*before], table)
+
+        assert found("make bench") == ["Makefile"]
+        assert found("./work", build=["make"]) == []
+        assert found("python -m pytest") == ["setup.cfg"]
+
+    def test_a_section_of_the_runner_that_cannot_be_read_is_one_that_differs(
+        self, project: Repository
+    ) -> None:
+        base = project.commit("Base", **{"pyproject.toml": RUNNER})
+        target = project.commit("Change", **{"pyproject.toml": "no TOML\n"})
+        table = {"job": [{"name": "x", "cmd": "pytest"}]}
+        paths = ["pyproject.toml"]
+        assert deciding(Project.find(project.root), base, target, paths, table) == paths
+
+
+def test_links_that_lead_out_of_the_project(project: Repository) -> None:
+    base = project.commit("Base", **{"sub/work.py": ""})
+    targets = {"in.py": "sub/work.py", "sub/up.py": "../in.py", "sub/out.py": "../../out.py"}
+    for path, target in {**targets, "root.py": "/etc/passwd"}.items():
+        (project.root / path).symlink_to(target)
+    commit = project.commit("Change")
+    repository = Project.find(project.root)
+    links = leading_out(repository, changed_files(repository, base, commit))
+    assert sorted(links) == ["root.py", "sub/out.py"]
+
+
+@pytest.mark.skipif(bool(lacking_layers()), reason=lacking_layers())
+def test_what_is_written_into_a_layer_vanishes_with_it(tmp_path: Path) -> None:
+    copy, scratch, other = tmp_path / "co, py:x", tmp_path / "scratch", tmp_path / "other"
+    for folder in (copy, scratch, other):
+        folder.mkdir()
+    (copy / "old").write_text("old")
+    script = f"echo new >old; echo new >new; cat old new; ! touch {tmp_path}/no; touch {other}/yes"
+    within = around(scratch, [tmp_path], [scratch, other], layered=copy)
+    done = subprocess.run(
+        [*within, "/bin/sh", "-c", script], cwd=copy, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "new\nnew\n"
+    assert [(file.name, file.read_text()) for file in copy.iterdir()] == [("old", "old")]
+    assert sorted(file.name for file in layer(scratch).iterdir()) == ["new", "old"]
+    assert (other / "yes").exists()
+    assert not (tmp_path / "no").exists()
