@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
+
+if TYPE_CHECKING:
+    from perfvcs.repository import Repository
 
 PROGRESS_FILES = 20  # files from which on progress is worth showing
 
@@ -85,10 +90,8 @@ def command(
     describe the metrics (unit.ms=ms better.rate=higher); see
     docs/exchange/csv.md.
     """
-    from perfvcs.exchange import is_folder
-    from perfvcs.exchange.delivery import is_bundle
+    from perfvcs.exchange import is_bundle, is_folder
     from perfvcs.exchange.intake import Intake, renamings
-    from perfvcs.exchange.sharing import pull_from
     from perfvcs.exchange.sources import STDIN
     from perfvcs.formats import parse_options
     from perfvcs.measure.progress import shown
@@ -110,11 +113,8 @@ def command(
             raise click.UsageError(
                 f"{bundle} is a bundle, which takes no options: import it without them"
             )
-    for bundle in bundles:
-        pulled = pull_from(repository, str(bundle.absolute()))
-        if not quiet:
-            echo("\n".join(pulled.lines()))
-        pulled.raise_refused()
+    if bundles:
+        _pull(repository, bundles, quiet=quiet)
     files = tuple(file for file in files if file not in bundles)
     if not files:
         return
@@ -140,3 +140,14 @@ def command(
         raise intake.defect
     if intake.first_error:
         click.get_current_context().exit(intake.first_error.exit_code)
+
+
+def _pull(repository: Repository, bundles: Sequence[Path], *, quiet: bool) -> None:
+    """Take what bundles hold, one after the other; raises what one of them refuses."""
+    from perfvcs.exchange.sharing import pull_from
+
+    for bundle in bundles:
+        pulled = pull_from(repository, str(bundle.absolute()))
+        if not quiet:
+            echo("\n".join(pulled.lines()))
+        pulled.raise_refused()

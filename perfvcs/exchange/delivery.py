@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from perfvcs.profile import Profile
     from perfvcs.repository import Repository
 
-BUNDLE_SIGNATURES = (b"# v2 git bundle\n", b"# v3 git bundle\n")
 TEXTS = (
     "commit",
     "dirty",
@@ -133,15 +132,6 @@ def unwritable(path: Path, error: OSError) -> UsageError:
     return UsageError(
         f"cannot write {shorten(str(path), 200)}: {error.strerror or error}: choose another -o"
     )
-
-
-def is_bundle(path: Path) -> bool:
-    """Whether a file begins as git's bundles do; one that cannot be read does not."""
-    try:
-        with path.open("rb") as file:
-            return path.is_file() and file.read(len(BUNDLE_SIGNATURES[0])) in BUNDLE_SIGNATURES
-    except OSError:
-        return False
 
 
 def write_bundle(

@@ -10,9 +10,10 @@ import re
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
 
 from perfvcs.errors import PerfError
 from perfvcs.exchange import is_folder
@@ -33,8 +34,7 @@ DESCRIPTIONS = {"benchmarks.json": b'"param_names"', "machine.json": b'"machine"
 DESCRIBED = 1 << 20  # bytes to inspect
 
 
-@dataclass(frozen=True)
-class StoredObject:
+class StoredObject(msgspec.Struct, frozen=True):
     """One profile that belongs to a commit: its object, and when the profile was written (UTC, ISO
     8601).
     """
@@ -118,8 +118,7 @@ def _entries(document: bytes, count: int, texts: int) -> list[tuple[str, int]] |
     return listed
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """A file; the commit that it is given to, whatever it says (None: none); and what an index says
     of it: its commit, and its time.
 

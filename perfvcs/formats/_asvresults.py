@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby, product
 from statistics import median
 from typing import Any, NamedTuple
+
+import msgspec
 
 from perfvcs.formats._metric import benchmarks, written
 from perfvcs.formats._readings import ReadingValue
@@ -51,15 +52,16 @@ ASV_NAMES = {ours: theirs for theirs, ours in MACHINE_NAMES.items()}
 UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")  # in the name of a folder
 
 
-@dataclass
-class Grid:
+class Grid(msgspec.Struct):
     """The samples of a benchmark by its arguments, as one text, and its size; ``word`` is asv's for
     its kind.
     """
 
     word: str
     version: str | None
-    samples: dict[tuple[str | None, ReadingValue], list[float]] = field(default_factory=dict)
+    samples: dict[tuple[str | None, ReadingValue], list[float]] = msgspec.field(
+        default_factory=dict
+    )
 
     @property
     def axes(self) -> list[list[Any]]:
@@ -88,8 +90,7 @@ class Grid:
         ]
 
 
-@dataclass
-class CommitResults:
+class CommitResults(msgspec.Struct):
     """What was measured of a commit in an environment; ``moment`` is when, in ms since 1970."""
 
     commit: str
@@ -171,8 +172,7 @@ class CommitResults:
         )
 
 
-@dataclass
-class Description:
+class Description(msgspec.Struct):
     """What asv has to know of a benchmark: all its parameters, and the version that was measured
     last.
     """
@@ -180,7 +180,7 @@ class Description:
     newest: int = -1
     word: str = ""
     version: str | None = None
-    params: list[list[str]] = field(default_factory=list)
+    params: list[list[str]] = []
 
     def add(self, grid: Grid, moment: int) -> None:
         """Take over what was measured at a moment."""

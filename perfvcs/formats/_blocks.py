@@ -5,7 +5,6 @@ the document they stand.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -15,8 +14,7 @@ from perfvcs.profile.validity import MAX_NAME, MAX_ROWS, Malformed
 MAX_KEYS = 1000  # different fields of resources
 
 
-@dataclass(frozen=True)
-class ResourceBlock:
+class ResourceBlock(msgspec.Struct, frozen=True):
     """Resources that stand together: ``shared`` fields are the same for all, ``columns`` have a
     value each (or None).
     """
@@ -24,7 +22,7 @@ class ResourceBlock:
     path: str
     count: int
     shared: Mapping[str, Any]
-    columns: Mapping[str, list[Any]] = field(default_factory=dict)
+    columns: Mapping[str, list[Any]] = {}
 
     def where(self, row: int, key: str) -> str:
         """The JSON path of a field of a row."""
@@ -40,7 +38,7 @@ class ResourceBlock:
         return values if values is not None else [self.shared.get(key)] * self.count
 
 
-class RowwiseBlock(ResourceBlock):
+class RowwiseBlock(ResourceBlock, frozen=True):
     """A block that stands in the document row by row."""
 
 

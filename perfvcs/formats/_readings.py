@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import isfinite
@@ -44,8 +43,7 @@ Kind = TypeVar("Kind")
 ReadingValue = float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """Values of a unit, a column for each metric; columns that are too short have no more values.
 
     ``mark`` is the rows'.
@@ -234,8 +232,7 @@ def summary(metric: str, mean: ReadingValue, **more: ReadingValue) -> dict[str, 
     }
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """How the values of a unit are kept: as a metric in the unit without a prefix."""
 
     metric: str

@@ -12,6 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from perfvcs.git.command import GitError, start
 from perfvcs.git.project import Project
 
@@ -73,8 +75,7 @@ class CommitDates:
         )
 
 
-@dataclass(frozen=True)
-class Unmerged:
+class Unmerged(msgspec.Struct, frozen=True):
     """A branch, or a pull request by its number, with its newest commit."""
 
     name: str
