@@ -100,7 +100,8 @@ def go(root: Path) -> Iterator[Proposal]:
         yield Proposal(
             "a Go project with tests", "go test -count=1 ./...", "tests", ("go test -run ^$ ./...",)
         )
-    if any(GO_PROGRAM.search(file_text(path)) for path in project_files(root, "*.go")):
+    at_top = [path for path in project_files(root, "*.go") if path.parent == root]
+    if any(GO_PROGRAM.search(file_text(path)) for path in at_top):
         yield Proposal(
             "a Go program: measure it at work", "go run . --help", "run", ("go build ./...",)
         )

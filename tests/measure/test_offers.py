@@ -198,6 +198,7 @@ def test_the_only_file_of_tests_may_be_called_test(project: Project) -> None:
 def test_only_a_program_of_go_is_run(project: Project, package: str, *, runs: bool) -> None:
     project.write("go.mod", "module marks\n")
     project.write("marks.go", f"package {package}\n")
+    project.write("marksum/marksum.go", "package main\n")
     assert (["go run . --help"] in commands(project)) is runs
 
 
