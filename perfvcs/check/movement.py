@@ -268,8 +268,9 @@ def _disagreement(first: Change, clocks: Mapping[str, Change]) -> str:
     if first is cpu and cpu_leads(clocks):
         verb = "differs" if _disagree(wall, cpu) else "varies more"
         return f"wall time {measure(wall)} {verb}, since it includes waiting"
-    if first is wall and _disagree(wall, cpu) and cpu.settled and cpu.word != wall.word:
-        return f"CPU time {measure(cpu)} did not follow: it waits longer"
+    if first is wall and _disagree(wall, cpu) and cpu.word != wall.word:
+        waits = "longer" if (wall.effect or 0.0) > (cpu.effect or 0.0) else "less"
+        return f"CPU time {measure(cpu)} did not follow: it waits {waits}"
     return ""
 
 

@@ -75,7 +75,7 @@ def test_a_degradation_reads_well() -> None:
         "  same           peak memory     0 % [0, 0]              1.311 -> 1.311 MB",
         "                 accept: e2e78ab",
         "",
-        "1f0e2a3b4c5d -> 8c7f6a1d0e5b: 1 degradation, 2 same",
+        "1f0e2a3b4c -> 8c7f6a1d0e: 1 degradation, 2 same",
         "3 of 3 comparisons settled",
     ]
 
@@ -90,7 +90,7 @@ def test_what_is_open_says_why() -> None:
     assert lines[3:] == [
         "                 the interval reaches beyond ±1 %",
         "",
-        "1f0e2a3b4c5d -> 8c7f6a1d0e5b: 2 inconclusive",
+        "1f0e2a3b4c -> 8c7f6a1d0e: 2 inconclusive",
         "inconclusive: neither a change nor sameness is shown",
         "0 of 2 comparisons settled",
     ]
@@ -131,7 +131,7 @@ def test_sizes_of_one_unit_share_a_row() -> None:
 
 
 def test_what_is_open_can_be_measured() -> None:
-    measure = "perf check --measure 1f0e2a3b4c5d 8c7f6a1d0e5b"
+    measure = "perf check --measure 1f0e2a3b4c 8c7f6a1d0e"
     assert settling(report(change("inconclusive"))) == [f"To settle it: {measure}"]
     assert settling(report(change("same"))) == []
     assert settling(report(change("suspected", accepted="wanted"))) == []
@@ -146,7 +146,7 @@ def test_what_is_open_between_products_is_measured_with_them() -> None:
 
 
 def test_the_next_step_can_settle_what_stayed_open() -> None:
-    pair = "1f0e2a3b4c5d 8c7f6a1d0e5b"
+    pair = "1f0e2a3b4c 8c7f6a1d0e"
     measure = f"perf check --measure {pair}"
     wide = change("inconclusive", effect=0.002, low=-0.018, high=0.022, bound=0.022, paired=True)
     assert settling(report(wide), 30) == [
@@ -286,7 +286,7 @@ def test_names_cannot_break_out_of_a_markdown_table() -> None:
     ).splitlines()
     name = r"a\|b␊\<script\>\[x\](y): sort"
     assert lines[0].startswith(
-        f"**perf check** `1f0e2a3b4c5d` → `8c7f6a1d0e5b`: {name} became slower"
+        f"**perf check** `1f0e2a3b4c` → `8c7f6a1d0e`: {name} became slower"
     )
     assert lines[4].startswith(
         rf"| **degradation** | {name} | wall time +7.3 % \[+5.1, +9.6\], 13.10 → 14.06 ms |"

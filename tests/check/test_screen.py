@@ -50,7 +50,7 @@ def with_jobs(given: Report, *jobs: Overall) -> Report:
 def test_the_answer_comes_first() -> None:
     moved = report(change(), change("same", metric="cpu", effect=0.011, low=-0.013, high=0.015))
     assert screen(moved, following=["Next: perf show"]).splitlines() == [
-        "1f0e2a3b4c5d -> 8c7f6a1d0e5b: sort became slower: wall time +7.3 % [+5.1, +9.6]",
+        "1f0e2a3b4c -> 8c7f6a1d0e: sort became slower: wall time +7.3 % [+5.1, +9.6]",
         "",
         "  degradation    sort  wall time +7.3 % [+5.1, +9.6], 13.10 -> 14.06 ms",
         "                   CPU time +1.1 % [-1.3, +1.5] did not follow: it waits longer",
@@ -61,6 +61,14 @@ def test_the_answer_comes_first() -> None:
         "1 degradation, 1 same",
         "2 of 2 comparisons settled",
     ]
+
+
+def test_a_wall_time_that_fell_alone_is_said_to_wait_less() -> None:
+    """A busy machine does that: whether CPU time is settled does not matter."""
+    wall = change("improvement", effect=-0.41, low=-0.615, high=-0.1)
+    cpu = change("inconclusive", metric="cpu", effect=-0.017, low=-0.073, high=0.043)
+    lines = screen(report(wall, cpu)).splitlines()
+    assert "CPU time -1.7 % [-7.3, +4.3] did not follow: it waits less" in lines[3]
 
 
 def test_a_suite_of_many_units_has_one_effect_and_the_changes_that_matter_most() -> None:
