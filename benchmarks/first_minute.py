@@ -44,7 +44,8 @@ def first_minute(
         if turn % 2:
             kind, slip = "slip", SLIPS[turn // 2 % len(SLIPS)]
         case = {"project": name, "kind": kind, "slip": slip, "number": number}
-        arms = list(ARMS) if number % 2 else list(reversed(ARMS))
+        # neither the project nor the kind of commit decides which comes first
+        arms = list(ARMS) if (turn // 2 + place) % 2 else list(reversed(ARMS))
         open_arms = [arm for arm in arms if not ran.has(case | {"arm": arm})]
         if not open_arms:
             continue
@@ -55,7 +56,8 @@ def first_minute(
                 options = ["--budget", f"{budget}s", *ARMS[arm]]
                 ran.add(case | {"arm": arm} | _judged(made[name].place, commit, options))
     for arm in ARMS:
-        yield {"measured": arm} | _row([case for case in ran.cases.values() if case["arm"] == arm])
+        if cases := [case for case in ran.cases.values() if case["arm"] == arm]:
+            yield {"measured": arm} | _row(cases)
 
 
 def _judged(place: Path, commit: str, options: list[str]) -> dict[str, Any]:

@@ -58,9 +58,9 @@ def judgement(project: JudgedProject, patch: Patch, folder: Path, budget: float)
         check=False,
     )
     seconds = time.monotonic() - began
-    for left in (SHARED, Path(patch.leaves).expanduser()):
-        if patch.leaves or left == SHARED:
-            left.unlink(missing_ok=True)
+    SHARED.unlink(missing_ok=True)
+    if patch.leaves:
+        Path(patch.leaves).expanduser().unlink(missing_ok=True)
     if done.returncode not in VERDICTS:
         raise RuntimeError(f"{patch.name}: exit {done.returncode}: {done.stderr[-2000:]}")
     said = json.loads(done.stdout)

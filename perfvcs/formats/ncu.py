@@ -25,7 +25,9 @@ from perfvcs.profile import Environment, Metric, Profile
 from perfvcs.profile.units import base
 
 # of a page of details, or of the raw page, where each metric is a column
-HEADING = re.compile(rb'^"ID",[^\n]{0,2000}"(?:Metric Value"|\w{1,60}__\w)', re.MULTILINE)
+HEADING = re.compile(
+    rb'^"ID",[^\n]{0,2000}"Kernel Name",[^\n]{0,2000}"(?:Metric Value"|\w{1,60}__\w)', re.MULTILINE
+)
 NEEDED = ("ID", "Kernel Name")
 IDENTITY = {
     *NEEDED,
@@ -46,9 +48,9 @@ UNITS = {
 }
 # ncu holds them at their base where it may, and says in every launch what they were
 CLOCKS = {"SM Frequency": "sm_clock", "DRAM Frequency": "memory_clock"}
-# what the device is and can do, by its attributes
-ATTRIBUTES = {
-    "device__attribute_display_name": "gpu",
+MODEL = "device__attribute_display_name"
+# what it can do at most, beside what it was held at
+MOST_CLOCKS = {
     "device__attribute_clock_rate": "gpu_clock",
     "device__attribute_memory_clock_rate": "gpu_memory_clock",
 }
@@ -72,13 +74,15 @@ class Ncu:
         metrics: dict[str, Metric] = {}
         launches: dict[tuple[str, str], dict[str, ReadingValue]] = {}
         clocks: dict[str, str] = {}
-        device: dict[str, str] = {}
+        model = ""
         for row in _values(table):
             sizes = " ".join(filter(None, (row.get("Grid Size"), row.get("Block Size"))))
             uid = f"{row['Kernel Name']} {sizes}".strip()
             launch = launches.setdefault((row["ID"], uid), {})
-            if row["Metric Name"] in ATTRIBUTES:
-                device.setdefault(ATTRIBUTES[row["Metric Name"]], _measured(row))
+            if row["Metric Name"] == MODEL:
+                model = model or _measured(row)
+            elif row["Metric Name"] in MOST_CLOCKS:
+                clocks.setdefault(MOST_CLOCKS[row["Metric Name"]], _measured(row))
             else:
                 _take(row, launch, metrics, clocks)
         readings = (
@@ -90,7 +94,7 @@ class Ncu:
             "ncu",
             readings,
             metrics,
-            machine=_machine(table, device, clocks),
+            machine=_machine(table, model, clocks),
             notes=unended(document),
         )
 
@@ -138,11 +142,10 @@ def _take(
         launch[metric] = value * scale.times / scale.over
 
 
-def _machine(table: bytes, device: dict[str, str], clocks: dict[str, str]) -> Environment:
+def _machine(table: bytes, model: str, clocks: dict[str, str]) -> Environment:
     """The device as far as the table knows it, at least its compute capability; the host and the
-    clocks of the first launch are notes.
+    clocks are notes.
     """
     first = next(filter(lambda row: row["ID"], rows(table, NEEDED)), {})
-    return machine(
-        {**device, "compute_capability": first.get("CC"), "host": first.get("Host Name")}, clocks
-    )
+    fields = {"gpu": model, "compute_capability": first.get("CC"), "host": first.get("Host Name")}
+    return machine(fields, clocks)

@@ -58,7 +58,9 @@ class Nsys:
         devices: dict[str, None] = {}
         readings = _readings(text_of(document), devices)
         profile = profile_of(document, "nsys", readings, METRICS, notes=unended(document))
-        described = machine({"gpu": ", ".join(devices)}, warnings=profile.environment.warnings)
+        described = machine(
+            {"gpu": ", ".join(sorted(devices))}, warnings=profile.environment.warnings
+        )
         return replace(profile, environment=described)
 
 

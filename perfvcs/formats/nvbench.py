@@ -125,16 +125,15 @@ def _number(value: object) -> ReadingValue:
 
 
 def _machine(devices: list[dict[str, Any]]) -> Environment:
-    """The devices' models, versions and clocks."""
-    fields = {
-        "gpu": "name",
-        "sm": "sm_version",
-        "sm_clock": "sm_default_clock_rate",
-        "memory_clock": "global_memory_bus_peak_clock_rate",
+    """The devices' models, versions and clocks; that of the memory is a note."""
+    fields = {"gpu": "name", "sm": "sm_version", "sm_clock": "sm_default_clock_rate"}
+    notes = {"memory_clock": "global_memory_bus_peak_clock_rate"}
+    return machine(_of_all(devices, fields), _of_all(devices, notes))
+
+
+def _of_all(devices: list[dict[str, Any]], fields: dict[str, str]) -> dict[str, str]:
+    """What all devices have of some fields, by our names."""
+    return {
+        ours: ", ".join(str(device[theirs])[:200] for device in devices if theirs in device)
+        for ours, theirs in fields.items()
     }
-    return machine(
-        {
-            ours: ", ".join(str(device[theirs])[:200] for device in devices if theirs in device)
-            for ours, theirs in fields.items()
-        }
-    )

@@ -302,5 +302,5 @@ def sampling_rate(subject: Subject) -> float | None:
         if RATE_COLUMN not in profile.metrics:
             return None
         column = profile.resources.array(RATE_COLUMN)
-        rates.update(column[np.isfinite(column)].tolist())
+        rates.update(column[np.isfinite(column) & (column > 0)].tolist())
     return rates.pop() if len(rates) == 1 else None

@@ -228,7 +228,9 @@ def _git_packs(place: Path) -> bool:
 
 
 def _lives(number: str) -> bool:
-    """Whether there is a process of that number, whoever's it is."""
+    """Whether there is a process of that number, whoever's it is; 0 stands for this group."""
+    if not number.strip("0"):
+        return False
     try:
         os.kill(int(number), 0)
     except PermissionError:

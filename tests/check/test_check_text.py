@@ -285,9 +285,7 @@ def test_names_cannot_break_out_of_a_markdown_table() -> None:
         report(change(job="a|b\n<script>[x](y)", reason="cmd './a' -> './b'")), verbose=True
     ).splitlines()
     name = r"a\|b␊\<script\>\[x\](y): sort"
-    assert lines[0].startswith(
-        f"**perf check** `1f0e2a3b4c` → `8c7f6a1d0e`: {name} became slower"
-    )
+    assert lines[0].startswith(f"**perf check** `1f0e2a3b4c` → `8c7f6a1d0e`: {name} became slower")
     assert lines[4].startswith(
         rf"| **degradation** | {name} | wall time +7.3 % \[+5.1, +9.6\], 13.10 → 14.06 ms |"
     )

@@ -16,6 +16,7 @@ from conftest import TESTS, Project, Said
 
 from perfvcs import formats
 from perfvcs.formats import UnreadableFile
+from perfvcs.formats.ncu import Ncu
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
@@ -477,6 +478,11 @@ def test_a_trace_of_a_gpu_has_its_launches_and_its_model() -> None:
     ]
     other = read(TRACE.replace("GPU 4000 (0)", "GPU 5000 (0)"))
     assert other.environment.fingerprint != profile.environment.fingerprint
+    # whichever of two works first
+    first = read(TRACE.replace("GPU 4000 (0)", "GPU 5000 (1)", 1))
+    two = TRACE.replace("GPU 4000 (0)", "GPU 5000 (1)")
+    second = read(two.replace("GPU 5000 (1)", "GPU 4000 (0)", 1))
+    assert first.environment.fields == second.environment.fields
 
 
 def test_the_raw_page_of_a_gpu_has_metrics_as_columns_and_its_model() -> None:
@@ -488,9 +494,10 @@ def test_the_raw_page_of_a_gpu_has_metrics_as_columns_and_its_model() -> None:
     ]
     assert profile.metrics["gpu"] == Metric("s")
     assert profile.metrics["dram__bytes_read.sum"] == Metric("B", "none")
-    assert profile.environment.fields == {
-        "gpu": "Example GPU 4000",
-        "gpu_clock": "1695000 Khz",
-        "compute_capability": "8.6",
-    }
-    assert profile.environment.notes["host"] == "lab"
+    assert profile.environment.fields == {"gpu": "Example GPU 4000", "compute_capability": "8.6"}
+    assert profile.environment.notes == {"host": "lab", "gpu_clock": "1695000 Khz"}
+
+
+def test_a_table_with_two_underscores_in_a_heading_is_not_of_a_gpu() -> None:
+    assert not Ncu().recognises("", b'"ID","param__depth","benchmark","wall"\n')
+    assert Ncu().recognises("", b'"ID","Kernel Name","gpu__time_duration.sum"\n')

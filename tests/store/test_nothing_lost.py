@@ -259,8 +259,9 @@ def test_what_a_dead_process_left_keeps_nobody_waiting(tmp_path: Path) -> None:
         (store.path / "gc.pid").write_text(f"{dead.pid} {os.uname().nodename}{mark}")
         store.add([profile(f"{len(mark):040x}")], "One")
         assert not (store.path / "gc.pid").exists()
-    (store.path / "gc.pid").write_text(f"{'9' * 5000} {os.uname().nodename}")
-    store.add([profile("1" * 40)], "One")
+    for content, number in (f"{'9' * 5000}", "1"), ("0", "2"):
+        (store.path / "gc.pid").write_text(f"{content} {os.uname().nodename}")
+        store.add([profile(number * 40)], "One")
     (store.path / "gc.pid.lock").touch()
     os.utime(store.path / "gc.pid.lock", (0, 0))
     store.add([profile("2" * 40)], "One")

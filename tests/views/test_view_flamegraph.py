@@ -88,6 +88,10 @@ def test_samples_are_time_where_their_rate_is_known() -> None:
     assert boxes(drawn(subject)[0])["total"][0] == "2 s (100.00 %)"
     (table,) = sandwiches(stacks.traces(subject))
     assert table.caption.endswith("shares of 2 s per execution")
+    for unusable in (0.0, -50.0):  # other people's profiles have anything
+        profile.resources.metrics["rate"][0] = unusable
+        assert boxes(drawn(subject)[0])["total"][0] == "100 (100.00 %)"
+    profile.resources.metrics["rate"][0] = 50.0
     assert [column.title for column in table.columns][:2] == ["file", "own"]
 
 

@@ -81,16 +81,17 @@ class Gauges:
         """The exact metrics that can be counted here, the one that says most first; raises
         UsageError where the one asked for cannot.
         """
+        if self._is_unsteady():
+            unsteady = UNSTEADY.format(self.question.unit)
+            if self.metric not in ("auto", "cpu"):
+                raise UsageError(f"{unsteady}: leave out --metric")
+            self.notes.append(f"{unsteady}: functions are sampled")
+            return []
         wanted: list[BlameMetric] = []
         if self.metric == "allocated" or (self.metric, self.question.scale) == ("auto", BYTES):
             wanted.append("allocated")
         compiler = self.laboratory.runtime
-        if self._is_unsteady():
-            unsteady = UNSTEADY.format(self.question.unit)
-            if self.metric == "instructions":
-                raise UsageError(f"{unsteady}: leave out --metric")
-            self.notes.append(f"{unsteady}: functions are sampled")
-        elif self.metric == "instructions" or (self.metric == "auto" and not compiler):
+        if self.metric == "instructions" or (self.metric == "auto" and not compiler):
             wanted.append("instructions")
         elif compiler:
             self.notes.append(f"{compiler} compiles while the program runs: functions are sampled")
