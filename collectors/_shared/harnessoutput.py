@@ -26,7 +26,7 @@ from perfvcs.plugins.collector import CollectError, Reads, Run
 from perfvcs.profile.validity import Malformed
 
 if TYPE_CHECKING:
-    from perfvcs.formats import Format
+    from perfvcs.plugins.format import Format
     from perfvcs.profile import Metric, Profile
 
 MOST_PRINTED = 64 << 20  # bytes of one execution

@@ -17,7 +17,8 @@ from perfvcs.environment.host import Facts
 from perfvcs.environment.variables import secrets, without_secrets
 from perfvcs.errors import UsageError
 from perfvcs.git.bundles import roots
-from perfvcs.jobs import Cell, matrix
+from perfvcs.jobs import matrix
+from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.measure.journal import Block, Described, Identity, Lost
 from perfvcs.measure.overlay import overlay_source

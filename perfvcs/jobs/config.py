@@ -10,26 +10,19 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from perfvcs.errors import UsageError, nearest
+from perfvcs.errors import UsageError
 from perfvcs.jobs.harness import checked
 from perfvcs.plugins.collector import Reads
 from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE, Rule, Rules
 from perfvcs.system.executionresult import verified
 from perfvcs.system.foreign import content, toml
+from perfvcs.text.mistakes import in_file
 
 DEFAULT = 10  # executions
 MAX_COMMAND = 20_000  # characters
 KEEP, MOST_KEPT = 3, 1000  # virtual environments of each interpreter
 MOST_PATTERNS = 30_000  # characters of all patterns; git takes them as arguments
 INDEX_NAME = r"^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,200}(?:\[[A-Za-z0-9,._ -]{1,200}\])?)?$"
-_TYPES = {
-    "array": "a list",
-    "bool": "true or false",
-    "float": "a number",
-    "int": "a whole number",
-    "object": "a table",
-    "str": "a string",
-}
 _UNITS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 
 NamedOptions = str | dict[str, Any]
@@ -259,7 +252,7 @@ def read(table: Mapping[str, Any], name: str = RULES_FILE) -> Config:
     try:
         config = msgspec.convert(table, Config)
     except msgspec.ValidationError as error:
-        raise BadConfig(f"{name}: {_explain(str(error))}") from None
+        raise BadConfig(f"{name}: {in_file(str(error), Config)}") from None
     seconds(config.build_timeout, "build_timeout")
     if config.python and not 1 <= config.python.keep <= MOST_KEPT:
         raise BadConfig(
@@ -372,46 +365,6 @@ def _with_nul(value: object, key: str = "") -> str:
     if isinstance(value, list):
         return next(filter(None, (_with_nul(inner, key) for inner in value)), "")
     return repr(key) if isinstance(value, str) and "\0" in value else ""
-
-
-def _in_toml(types: re.Match[str]) -> str:
-    """msgspec's names of types in the words of TOML."""
-    names = [name for name in types[1].split(" | ") if name != "null"]
-    return " or ".join(_TYPES.get(name, name) for name in names)
-
-
-def _explain(message: str) -> str:
-    """msgspec's message as a TOML writer would say it, with the nearest right key."""
-    text, _, place = message.partition(" - at ")
-    place = place.strip("`").removeprefix("$").removeprefix(".")
-    where = f"{place}: " if place else ""
-    table = place.partition("[")[0]
-    if table in ("job", "check") and table != place:
-        number, _, rest = place.removeprefix(f"{table}[").partition("]")
-        key = rest.lstrip(".")
-        where = f"[[{table}]] no. {int(number) + 1}{', ' if key else ''}{key}: "
-    if unknown := re.search(r"unknown field `(.*)`", text):
-        struct = {
-            "job": JobTable,
-            "check": Rule,
-            "python": PythonTable,
-            "knobs": KnobsTable,
-            "dirty": DirtyTable,
-            "hook": HookTable,
-        }.get(table, Config)
-        inner = {"executions": AutoTable, "reads": Reads}
-        struct = inner.get(place.rpartition(".")[2], struct)
-        return (
-            f"{where}there is no key `{unknown[1]}`{nearest(unknown[1], struct.__struct_fields__)}"
-        )
-    if missing := re.search(r"missing required field `(.*)`", text):
-        return f"{where}`{missing[1]}` is missing"
-    if place == "python.released":
-        return "[python] released is a project's name in the package index, such as sqlparse"
-    text = re.sub(r"`([a-z |]+)`", _in_toml, text)
-    # check_rules has the only one
-    text = re.sub(r"Invalid enum value ('.*')", r'\1 is neither "first" nor "all"', text)
-    return where.replace("[...]", "") + text[:1].lower() + text[1:]
 
 
 def single(command: Sequence[str], settings: JobTable | None = None) -> Config:

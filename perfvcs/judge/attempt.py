@@ -29,7 +29,7 @@ from perfvcs.system.executionresult import ExecutionResult
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.judge.sandbox import Sandbox
     from perfvcs.measure.sites import Sites
     from perfvcs.plugins.collector import Run

@@ -28,7 +28,7 @@ from perfvcs.system.disk import NotPlain, entries, make_folder, plain
 from perfvcs.system.lock import alone_in
 
 if TYPE_CHECKING:
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.jobs.config import Config
     from perfvcs.repository import Repository
 

@@ -11,7 +11,7 @@ from perfvcs.jobs.config import installs
 from perfvcs.profile.buildidentity import follows, stated, variables
 
 if TYPE_CHECKING:
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.jobs.config import Config
     from perfvcs.profile.summary import Header, Measured
 

@@ -18,7 +18,7 @@ from perfvcs.profile import Job
 from perfvcs.text.quantity import duration
 
 if TYPE_CHECKING:
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.measure.session import Session
 
 FEWEST = 5  # executions that a verdict needs

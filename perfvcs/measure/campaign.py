@@ -14,7 +14,7 @@ from msgspec import structs
 from msgspec.structs import asdict
 
 from perfvcs.check.method import CheckRequest
-from perfvcs.jobs import Cell
+from perfvcs.jobs.cell import Cell
 from perfvcs.measure.announcement import announced, choose, differing, intact, unfinished, variables
 from perfvcs.measure.asconfigured import is_present_build
 from perfvcs.measure.blocks import ORDER_NAME

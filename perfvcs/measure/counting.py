@@ -16,7 +16,8 @@ from msgspec import structs
 
 from perfvcs.collectors._shared.commandrun import is_python, mentions
 from perfvcs.errors import PerfError
-from perfvcs.jobs import Cell, matrix
+from perfvcs.jobs import matrix
+from perfvcs.jobs.cell import Cell
 from perfvcs.plugins.collector import EVERY_UNIT
 from perfvcs.profile.summary import summarise
 from perfvcs.text.quantity import duration

@@ -25,7 +25,7 @@ from perfvcs.profile.validity import PRODUCT_NAME
 from perfvcs.system.disk import remove
 
 if TYPE_CHECKING:
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
 
 OPTION = "--against"  # of commands
 # products beside the revision; more would stretch a block until its pairs see different weather

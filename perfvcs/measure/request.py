@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from perfvcs.jobs import Cell, matrix
+from perfvcs.jobs import matrix
+from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import KEEP, Config, HookTable, HostsTable, JudgeTable
 
 

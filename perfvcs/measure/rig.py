@@ -12,7 +12,8 @@ from msgspec import structs
 
 from perfvcs.errors import UsageError
 from perfvcs.git.worktree import CheckoutError
-from perfvcs.jobs import Cell, knobs
+from perfvcs.jobs import knobs
+from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.measure.builds import BuildError
 from perfvcs.measure.executor import LocalExecutor, Make

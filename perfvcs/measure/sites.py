@@ -22,7 +22,7 @@ from perfvcs.environment.noise import Noise
 from perfvcs.environment.variables import SEED_PLACEHOLDER, seeded
 from perfvcs.git.changes import WorkingChanges, ignored
 from perfvcs.git.project import Project
-from perfvcs.jobs import Cell
+from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import Config, installs
 from perfvcs.jobs.harness import chosen, runs_alone
 from perfvcs.jobs.workload import Workload

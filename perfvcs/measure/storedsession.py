@@ -17,7 +17,7 @@ from perfvcs.profile.summary import Header
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.request import Request
     from perfvcs.measure.site import Version

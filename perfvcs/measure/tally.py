@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from perfvcs import __version__
-from perfvcs.jobs import Cell
+from perfvcs.jobs.cell import Cell
 from perfvcs.measure.blocks import Blocks, JobRecording
 from perfvcs.measure.budget import Budget, TurnTimes
 from perfvcs.measure.journal import Block, Described, Identity, Journal, JournalEntry, Lost, moment

@@ -17,7 +17,7 @@ from perfvcs.text.quantity import number
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.jobs.config import AutoTable
     from perfvcs.profile.summary import Measured
     from perfvcs.repository import Repository

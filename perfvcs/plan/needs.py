@@ -14,7 +14,7 @@ from perfvcs.plan.survey import newest_series, recent
 from perfvcs.statistics.student import quantile
 
 if TYPE_CHECKING:
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.plan.inside import SizedMetric
     from perfvcs.profile.summary import Measured
     from perfvcs.repository import Repository

@@ -9,35 +9,27 @@ import os
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.machinery import PathFinder
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
 from perfvcs.errors import UsageError, nearest
+from perfvcs.text.mistakes import in_options
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 Natural = Annotated[int, msgspec.Meta(ge=0)]  # options that are numbers of things
 Count = Annotated[int, msgspec.Meta(ge=1)]
-FAMILY_WORDS = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a text",
-    "bool": "true or false",
-    "object": "a table",
-    "array": 'a list such as ["a", "b"]',
-}
-LIMITS = {">=": "of at least", "<=": "of at most"}
 CONTRACTS = {  # family -> the module and the class that say what its members offer
     "collectors": ("perfvcs.plugins.collector", "Collector"),
     "postprocessors": ("perfvcs.plugins.postprocessor", "Postprocessor"),
     "views": ("perfvcs.plugins.view", "View"),
-    "formats": ("perfvcs.formats", "Format"),
+    "formats": ("perfvcs.plugins.format", "Format"),
     "methods": ("perfvcs.check.method", "Method"),
 }
 
@@ -188,56 +180,7 @@ def build(
         return msgspec.convert(dict(options), member, strict=not text)
     except msgspec.ValidationError as error:
         raise UsageError(
-            f"{origin}: {family.removesuffix('s')} `{name}`: {_explained(str(error), member)}"
+            f"{origin}: {family.removesuffix('s')} `{name}`: {in_options(str(error), member)}"
         ) from None
     except UsageError as error:  # of an option that is out of range
         raise UsageError(f"{origin}: {error}") from None
-
-
-def _explained(message: str, member: type[Any]) -> str:
-    """What msgspec has found in the words of this table, with the nearest of what it could have
-    been.
-    """
-    text, _, place = message.partition(" - at ")
-    names = re.findall(r"\w+", re.sub(r"\[[^\[\]]*\]", "", place))
-    path = ".".join(names)
-    if unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text):
-        known = [
-            name
-            for kind in _kinds(member, names)
-            for name in getattr(kind, "__struct_fields__", ())
-        ]
-        return f"{path} has no key `{unknown[1]}`{nearest(unknown[1], known)}"
-    if expected := re.match(r"Expected `([a-z |]+)`(?: (>=|<=) (\S+))?", text):
-        words = " or ".join(
-            FAMILY_WORDS.get(kind, kind) for kind in expected[1].split(" | ") if kind != "null"
-        )
-        return f"{path}: give {words}" + (
-            f" {LIMITS[expected[2]]} {expected[3]}" if expected[2] else ""
-        )
-    if wrong := re.fullmatch(r"Invalid enum value (.*)", text):
-        choices = [
-            str(choice)
-            for kind in _kinds(member, names)
-            if get_origin(kind) is Literal
-            for choice in get_args(kind)
-        ]
-        return f"{path} is {wrong[1]}: give {', '.join(choices)}"
-    return message
-
-
-def _kinds(member: Any, names: Sequence[str]) -> list[Any]:
-    """The types that a field of a table, or of one inside it, may have."""
-    found = [member]
-    for name in names:
-        hints = [get_type_hints(kind).get(name) for kind in found if isinstance(kind, type)]
-        found = [each for hint in hints for each in _flat(hint)]
-    return found
-
-
-def _flat(hint: Any) -> Iterator[Any]:
-    """The members of unions and the elements of lists."""
-    inner = () if get_origin(hint) is Literal else get_args(hint)
-    yield hint
-    for each in inner:
-        yield from _flat(each)

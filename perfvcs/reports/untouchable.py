@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfvcs.check.change import Change, Overall, Report
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.jobs.config import Config
     from perfvcs.repository import Repository
     from perfvcs.repository.state import State

@@ -22,7 +22,6 @@ from perfvcs.repository import leftovers
 from perfvcs.repository.state import State, States
 from perfvcs.repository.workingtree import WorkingTree
 from perfvcs.store import Store
-from perfvcs.system.disk import entries
 from perfvcs.system.lock import Locked, hold
 
 if TYPE_CHECKING:
@@ -117,17 +116,9 @@ class Repository:
         """Removes what a killed run left, unless a run is going on."""
         # what cannot be cleaned up now can be read all the same
         with suppress(Locked, OSError):
-            if entries(self.home / "worktrees") or entries(self.home / "tmp") or self._recorded():
+            if leftovers.are_there(self.project, self.home):
                 with self.measuring():
                     pass
-
-    def _recorded(self) -> bool:
-        """Whether git has records of worktrees of a killed run."""
-        if not (self.project.common_dir / "worktrees").is_dir():
-            return False
-        from perfvcs.git.worktree import records
-
-        return bool(records(self.project, self.home / "worktrees"))
 
     def gc(self) -> None:
         """Pack the store, and drop what crashes and failed measurements left more than two weeks

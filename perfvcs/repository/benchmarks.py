@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from perfvcs.index.lines import Line
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.repository import Repository
 
 

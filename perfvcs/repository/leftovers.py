@@ -108,6 +108,19 @@ def _is_text(path: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in path)
 
 
+def are_there(project: Project, home: Path) -> bool:
+    """Whether a killed run left worktrees, also where only git has records of them, or scratch
+    folders.
+    """
+    if entries(home / "worktrees") or entries(home / "tmp"):
+        return True
+    if not (project.common_dir / "worktrees").is_dir():
+        return False
+    from perfvcs.git.worktree import records
+
+    return bool(records(project, home / "worktrees"))
+
+
 def sweep(project: Project, home: Path) -> None:
     """Remove the worktrees, scratch folders and workloads that killed commands left; nobody may be
     measuring.

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from perfvcs.jobs import Cell, matrix
+from perfvcs.jobs import matrix
+from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import load, read
 from perfvcs.profile.rules import RULES_FILE
 

@@ -12,7 +12,7 @@ from samples import WALL, sample_profile
 from perfvcs.check.answer import sentence
 from perfvcs.check.change import Change, Report
 from perfvcs.check.movement import Followed, followed
-from perfvcs.jobs import Cell
+from perfvcs.jobs.cell import Cell
 from perfvcs.locate.bisect.span import TargetFilter
 from perfvcs.locate.blame.blames import BlameWords
 from perfvcs.locate.blame.calltree import CallTree

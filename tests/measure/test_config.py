@@ -44,6 +44,17 @@ from perfvcs.jobs.config import BadConfig, load, read, seconds
             {"python": {"version": ["3.11"]}},
             "python: there is no key `version`; did you mean `versions`",
         ),
+        ({"hosts": {"shh": []}}, "hosts: there is no key `shh`; did you mean `ssh`?"),
+        ({"judge": {"corect": []}}, "judge: there is no key `corect`; did you mean `correct`?"),
+        (
+            {"job": [{"cmd": "a", "executions": {"leest": 1}}]},
+            "no. 1, executions: there is no key `leest`; did you mean `least`?",
+        ),
+        (
+            {"job": [{"cmd": "a", "exact": "often"}]},
+            'no. 1, exact: \'often\' is neither "auto" nor "always" nor "never"',
+        ),
+        ({"check_rules": "some"}, 'check_rules: \'some\' is neither "first" nor "all"'),
         ({"knobs": {"zzz": 1}}, "knobs: there is no key `zzz`; there are: pin, aslr, padding"),
     ],
 )

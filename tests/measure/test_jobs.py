@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from perfvcs.jobs import Cell, knobs, matrix
+from perfvcs.jobs import knobs, matrix
+from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import BadConfig, read, single
 
 

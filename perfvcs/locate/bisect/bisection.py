@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.check.change import Change, Report
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.jobs.config import Config
     from perfvcs.locate.bisect.rounds import Outcome
     from perfvcs.locate.bisect.saved import Begun

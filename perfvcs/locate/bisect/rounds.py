@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.locate.bisect.evidence import Evidence
     from perfvcs.locate.bisect.guide import Guide
     from perfvcs.locate.bisect.saved import Begun, SavedBisections

@@ -13,7 +13,7 @@ from perfvcs.measure.rig import versions as versions_of
 from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.locate.bisect.saved import Begun, SavedBisections
     from perfvcs.locate.bisect.seen import Seen
     from perfvcs.locate.bisect.span import Span

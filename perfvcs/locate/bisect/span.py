@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from perfvcs.check.movement import Followed
     from perfvcs.check.vocabulary import Word
     from perfvcs.git.project import Project
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.repository import Repository
 
 

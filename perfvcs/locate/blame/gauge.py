@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from perfvcs.errors import UsageError
-from perfvcs.jobs import Cell
+from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.harness import fits_to_clock
 from perfvcs.locate.blame.laboratory import NOT_COUNTED, Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.blame.question import Question

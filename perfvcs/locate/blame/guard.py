@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.jobs import Cell, matrix
+from perfvcs.jobs import matrix
+from perfvcs.jobs.cell import Cell
 from perfvcs.locate.blame import experiments
 from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.blame.mutation import PLANTED, Mutant, mutants

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from perfvcs.git.project import Project
-from perfvcs.jobs import Cell
+from perfvcs.jobs.cell import Cell
 from perfvcs.locate.sources.grammars import family
 from perfvcs.locate.sources.hunks import texts
 from perfvcs.locate.sources.imports import is_build, is_document

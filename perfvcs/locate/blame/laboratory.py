@@ -11,7 +11,7 @@ from pathlib import Path
 from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.collectors._shared.runtimes import runtime
 from perfvcs.errors import PerfError
-from perfvcs.jobs import Cell
+from perfvcs.jobs.cell import Cell
 from perfvcs.launcher.execution import name_command
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Progress

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.movement import NAMED, Followed, followed
 from perfvcs.errors import PerfError, UsageError
-from perfvcs.jobs import Cell
+from perfvcs.jobs.cell import Cell
 from perfvcs.locate.blame.cause import Checked
 from perfvcs.locate.blame.laboratory import TOTAL
 from perfvcs.profile.naming import is_whole, labelled, typed

@@ -10,40 +10,26 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
-from perfvcs.locate.select.changereach import ChangeReach, ToldChange
-from perfvcs.locate.select.reached import MODULE, outer
+from perfvcs.locate.select.changereach import ChangeReach
+from perfvcs.locate.select.reached import outer
+from perfvcs.locate.select.readers import data_readers, lookups, text_readers
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.differences import Changes, FileChange
-from perfvcs.locate.sources.imports import BY_FILE, is_build, is_document
+from perfvcs.locate.sources.imports import BY_FILE
 from perfvcs.locate.sources.outline import last_name
 from perfvcs.locate.sources.parts import (
     COMPUTED,
-    FOLDERS,
     GLOBAL,
     KEPT,
     LISTING,
     MACRO,
     OBJECT,
-    SOURCES,
     Parts,
     Statement,
-    ending,
 )
 from perfvcs.locate.sources.pyparts import CALLED_BY_NAME
 from perfvcs.locate.sources.uses import Sources
 
-# what lists files in C and C++
-LISTING_IN_C = (
-    "opendir",
-    "readdir",
-    "scandir",
-    "nftw",
-    "ftw",
-    "fts_open",
-    "glob",
-    "directory_iterator",
-    "recursive_directory_iterator",
-)
 MOST_NAMES = 3000  # that follow from one change; beyond, all that loads the files counts as changed
 # files of tests
 TEST = re.compile(r"(?:^|/)(?:unit-?)?tests?/|(?:^|/)test[-_]|[-_](?:unit)?tests?\.", re.IGNORECASE)
@@ -118,15 +104,16 @@ class _Closure:
         if any(file.added or file.removed for file in programs):
             for path in self.sources.naming((LISTING,)):
                 self._read_by(path, (LISTING,), "files came or went")
-        self._documents()
-        self._told()
+        for path, name, reason in data_readers(self.sources, self.changes):
+            self._read_by(path, (name,), reason)
+        self.found.told = text_readers(self.sources, self.changes)
         self._follow()
         if self.of_owners:
             again = _Closure(Changes(()), self.sources, frozenset(), ChangeReach(), owners=True)
             again.waiting = self.of_owners
             again._follow()
             self.found.computed = again.found
-            self.found.computing = frozenset(self._computing())
+            self.found.computing = frozenset(lookups(self.sources, self.looked_up))
 
     def _begin(self, file: FileChange) -> None:
         """Begins with what changed itself."""
@@ -320,47 +307,6 @@ class _Closure:
                     continue
                 self._changed(path, statement, reason)
 
-    def _documents(self) -> None:
-        """Any file is data for whoever names it or its ending; a document for whoever lists files,
-        and docstrings for whoever asks.
-        """
-        names: dict[str, str] = {}
-        for file in self.changes.files:
-            reason = f"{file.path} changed"
-            name = file.path.rpartition("/")[2]
-            names |= dict.fromkeys(filter(None, (name, ending(name))), reason)
-            if file.document or file.why == BY_FILE:
-                names |= dict.fromkeys((FOLDERS, *LISTING_IN_C), reason)
-        readers = (
-            [path for path in self.sources.blobs if not (is_build(path) or is_document(path))]
-            if names
-            else ()
-        )
-        for path in self.sources.naming(names, readers) if names else ():
-            for name, reason in names.items():
-                if name not in LISTING_IN_C or language(path) == "c":
-                    self._read_by(path, (name,), reason)
-
-    def _told(self) -> None:
-        """Follows changed docstrings and the like to whoever reads such texts, where the file is
-        imported.
-        """
-        python_files = [file for file in self.changes.files if language(file.path) == "python"]
-        marks = {mark: file.path for file in python_files for mark in (*file.told, SOURCES)}
-        readers: dict[str, str] = {}
-        for path in self.sources.naming(marks) if marks else ():
-            parts = self.sources.parts(path)
-            for mark, changed in marks.items():
-                reason = f"reads the texts of functions, and those of {changed} changed"
-                for name, function in parts.functions.items() if parts else ():
-                    if mark in function.mentions:
-                        readers.setdefault(f"{path}:{name}", f"{name} {reason}")
-                if parts and any(mark in statement.mentions for statement in parts.statements):
-                    readers.setdefault(f"{path}:{MODULE}", f"{path} {reason}")
-        if readers:
-            users = (self.sources.users(file.path) for file in python_files)
-            self.found.told = ToldChange(readers, frozenset().union(*users))
-
     def _moved(self, file: FileChange) -> None:
         """Follows imports that changed their order: modules that do something when they are loaded
         notice it.
@@ -392,16 +338,6 @@ class _Closure:
             if not set(names).isdisjoint(statement.mentions):
                 self.found.loaded.setdefault(path, reason)
                 self._changed(path, statement, reason)
-
-    def _computing(self) -> Iterable[str]:
-        """The functions that look names up, or use those that only an object's class can give a
-        meaning.
-        """
-        for path in self.sources.naming(self.looked_up):
-            parts = self.sources.parts(path)
-            for name, function in parts.functions.items() if parts else ():
-                if not self.looked_up.isdisjoint(function.mentions):
-                    yield f"{path}:{name}"
 
 
 def _module(path: str) -> str:

@@ -24,7 +24,7 @@ from perfvcs.locate.sources.imports import is_about, is_build, is_document
 from perfvcs.profile.rules import RULES_FILE
 
 if TYPE_CHECKING:
-    from perfvcs.jobs import Cell
+    from perfvcs.jobs.cell import Cell
     from perfvcs.jobs.config import Config
     from perfvcs.locate.select.reached import Reach
     from perfvcs.locate.sources.uses import Sources

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from perfvcs.git.changes import WorkingChanges
-from perfvcs.jobs import Cell
+from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.locate.select.changereach import ChangeReach, touches
 from perfvcs.locate.select.choices import BenchmarkReach, Choice, choose, sampled
