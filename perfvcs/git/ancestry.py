@@ -22,7 +22,10 @@ AUTHOR = rb"(?m)^author [^\n]*> (-?\d{1,10}) [+-]\d{4}$"
 MOST_REFERENCES = 200  # references, the newest first
 # a tag that is a version: v1.2, project-1.2.3, 2024.1.post1; a release candidate is none
 NUMBER = r"\d{1,9}(?:[._]\d{1,9}){1,5}(?:[.-]?(?:post|p)\d{1,9})?"
-RELEASE = rf"(?:[A-Za-z][\w.+-]{{0,60}}[-_/])?v?({NUMBER})"
+POST = re.compile(r"[.-]?p(?:ost)?(?=\d)")
+# before the number: words, none of which may be a part of it, as the 9 of REL9_6_1 would be
+NAME = r"(?:(?!v?\d)[A-Za-z0-9.+]{1,60}(?:[-/]|(?<!\d)_|_(?!\d))){0,6}"
+RELEASE = rf"{NAME}v?({NUMBER})"
 BRANCH_FOLDERS = ("refs/heads", "refs/remotes", "refs/pull", "refs/merge-requests")
 REQUEST = r"refs/(?:remotes/[^/]+/)?(?:pull|pr|merge-requests)/(\d{1,9})(?:/head)?"
 
@@ -237,8 +240,8 @@ def releases(project: Project, revision: str = "HEAD") -> dict[str, str]:
 def version(tag: str) -> str:
     """The number of a release by its tag, as a package index has it.
 
-    >>> version("project-v1_2_3"), version("nightly")
-    ('1.2.3', '')
+    >>> version("project-v1_2_3"), version("v1.2.3p1"), version("nightly")
+    ('1.2.3', '1.2.3.post1', '')
     """
     match = re.fullmatch(RELEASE, tag)
-    return match[1].replace("_", ".") if match else ""
+    return POST.sub(".post", match[1].replace("_", ".")) if match else ""

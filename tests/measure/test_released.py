@@ -11,7 +11,7 @@ import pytest
 from conftest import Project, Said
 
 from perfvcs.git import project as git
-from perfvcs.git.ancestry import releases
+from perfvcs.git.ancestry import releases, version
 from perfvcs.profile import Profile
 from perfvcs.profile.buildidentity import DEPENDENCIES
 from perfvcs.repository import Repository
@@ -44,6 +44,26 @@ def test_tags_of_versions_are_releases_the_newest_first(released: Project) -> No
     assert list(found.values()) == [
         commit for commit in released.git("rev-list", "HEAD").split() if commit in found.values()
     ]
+
+
+@pytest.mark.parametrize(
+    ("tag", "number"),
+    [
+        ("v1_2_3", "1.2.3"),
+        ("REL_1_2_3", "1.2.3"),
+        ("my_project-v1_2_3", "1.2.3"),
+        ("py3-1.2.3", "1.2.3"),
+        ("py3_project-1.2", "1.2"),
+        ("V_9_8", "9.8"),
+        ("v1.2.3p1", "1.2.3.post1"),
+        ("v1.2-post2", "1.2.post2"),
+        # which digits are the number is open
+        ("REL9_6_1", ""),
+        ("v1.2.3-1.0", ""),
+    ],
+)
+def test_the_number_of_a_release_is_the_whole_number_of_its_tag(tag: str, number: str) -> None:
+    assert version(tag) == number
 
 
 @pytest.mark.slow
