@@ -7,6 +7,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perfvcs.check.vocabulary import said
@@ -75,6 +76,16 @@ class HistoryRecord:
     unusable: int
     aside: int
     unjudged: int
+
+    @cached_property
+    def _measured(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        return np.array(self.measured, dtype=np.int64)
+
+    def turns(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The numbers of some places among the measured ones."""
+        return self._measured.searchsorted(places)
 
 
 def read(repository: Repository, revision: str) -> HistoryRecord:

@@ -113,7 +113,7 @@ class HistoryFrame(msgspec.Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True)
 class FramedLine:
     """The values of one environment: the centre of each commit, and the ends of its interval, None
-    where one execution has none.
+    where one execution has none; both are empty where no commit has one.
     """
 
     centres: Sequence[float]
@@ -150,7 +150,7 @@ def frame(
     values = value_axis(metric, lines, scale(middle[len(middle) // 2], unit))
     extent = f"{every:,} commits{_span(days)}"
     ranges = [f"the newest {len(commits):,} drawn"] if len(commits) < every else []
-    alone = any(low is None for line in lines for low in line.low)
+    alone = any(len(line.low) < len(line.centres) or None in line.low for line in lines)
     interval_notes = ["commits with fewer than three executions have no interval"] if alone else []
     cut = "the axis does not begin at 0" if values.low > 0 or values.high < 0 else ""
     if every <= 1:

@@ -37,8 +37,9 @@ PAGES = 4000  # that are linked
 def page(contents: Contents) -> Front:
     """The front page."""
     record = contents.record
-    since = seriestable.cuts(contents)
-    rows = seriestable.rows(contents, since)
+    when = seriestable.times(contents)
+    since = seriestable.cuts(contents, when)
+    rows = seriestable.rows(contents, since, when)
     newest = contents.commit(record.measured[-1])
     told = [turn for turn in range(len(since)) if any(row.since[turn] for row in rows)]
     return Front(

@@ -4,11 +4,12 @@ disk; and the list of commits, by which a reader finds one.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,6 +25,7 @@ from perfvcs.text.quantity import UNIT_WIDTH
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from perfvcs.history.verdict import Verdict
     from perfvcs.site.contents import Contents
 
 BLOCK = 100  # commits of a script
@@ -146,22 +148,28 @@ class LevelBlocks:
                 verdict.low,
                 verdict.high,
             )
-            for number, turn, verdict in self._judged(rows)
+            for _, number, turn, verdict in self._judged_in(block)
         ]
         columns = (
             self._columns[name][rows].tobytes() for name in ("place", "number", "level", "reach")
         )
         return digest(*columns, packed(PAGES_VERSION, compared))
 
-    def _judged(self, rows: slice) -> Iterator[tuple[int, int, Any]]:
-        """The verdicts of some rows with their series and turns."""
-        pairs = zip(
-            *(self._columns[name][rows].tolist() for name in ("number", "turn")), strict=True
-        )
-        for number, turn in pairs:
-            verdict = self.contents.record.series[number].verdicts.get(turn)
-            if verdict is not None:
-                yield number, turn, verdict
+    @cached_property
+    def _judged(self) -> list[tuple[int, int, int, Verdict]]:
+        """All verdicts with their places, series and turns, in this order."""
+        verdicts = [
+            (place, number, turn, series.verdicts[turn])
+            for number, series in enumerate(self.contents.record.series)
+            for turn, place in zip(
+                series.verdicts, series.places[[*series.verdicts]].tolist(), strict=True
+            )
+        ]
+        return sorted(verdicts, key=itemgetter(0, 1, 2))
+
+    def _judged_in(self, block: list[int]) -> list[tuple[int, int, int, Verdict]]:
+        first = bisect_left(self._judged, block[0], key=itemgetter(0))
+        return self._judged[first : bisect_right(self._judged, block[-1], key=itemgetter(0))]
 
     def _block(self, number: int, block: list[int]) -> tuple[bytes, ...]:
         """The script of some commits."""

@@ -10,7 +10,6 @@ their 99 % interval ``low``..``high``; what is unknown is None, and every number
 from __future__ import annotations
 
 from functools import cache
-from math import isnan
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -97,8 +96,12 @@ def _powers() -> NDArray[np.float64]:
 
 def known(column: NDArray[np.float64]) -> list[float | None]:
     """The numbers of a column, None if there is none."""
-    values: list[float] = column.tolist()
-    return [None if isnan(value) else value for value in values]
+    import numpy as np
+
+    values: list[float | None] = column.tolist()
+    for turn in np.flatnonzero(np.isnan(column)).tolist():
+        values[turn] = None
+    return values
 
 
 class SiteData(msgspec.Struct, frozen=True):

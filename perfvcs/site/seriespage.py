@@ -136,7 +136,7 @@ def key(contents: Contents, url: str) -> str:
         parts += [
             packed(series.line, series.began, contents.profiles.get(number)),
             contents.ids[series.places].tobytes(),
-            _among_measured(contents, series.places).tobytes(),
+            contents.record.turns(series.places).tobytes(),
             packed([int(place) in contents.of_note for place in series.places[-NEWEST_VALUES:]]),
         ]
         parts += [column.tobytes() for column in (series.levels, series.reach, series.executions)]
@@ -188,7 +188,7 @@ def page(contents: Contents, url: str) -> SeriesData:
         unit=shorten(line.unit, UNIT_WIDTH),
         better=line.better,
         frame=_frame(contents, all_series, tracks, places, whole),
-        commits=_among_measured(contents, places).tolist(),
+        commits=contents.record.turns(places).tolist(),
         tracks=tracks,
         tags=tags(contents, places),
         steps=[contents.step(*pair) for pair in steps[:TABLE_STEPS]],
@@ -256,22 +256,11 @@ def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
     )
 
 
-def _among_measured(contents: Contents, places: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers of places among the measured ones, as the columns of commits have them."""
-    import numpy as np
-
-    return np.searchsorted(contents.record.measured, places)
-
-
 def _some(column: NDArray[np.float64]) -> list[float | None]:
     """The numbers of a column; empty where there is none at all, so that nobody loads that."""
-    numbers = known(column)
-    return [] if all(value is None for value in numbers) else numbers
+    import numpy as np
 
-
-def _framed(track: Track) -> FramedLine:
-    nothing = [None] * len(track.levels)
-    return FramedLine(track.levels, track.low or nothing, track.high or nothing)
+    return [] if np.isnan(column).all() else known(column)
 
 
 def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64]) -> Mark:
@@ -333,7 +322,7 @@ def _frame(
     return frame(
         line.metric,
         line.unit,
-        [_framed(track) for track in tracks],
+        [FramedLine(track.levels, track.low, track.high) for track in tracks],
         [FramedCommit(commit, title) for commit, title in names],
         every=len(whole),
         days=columns.days[whole].tolist(),

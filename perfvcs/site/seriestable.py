@@ -4,6 +4,7 @@ time, how far its commits scatter, and its course on an axis of time that all sh
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import takewhile
@@ -45,18 +46,17 @@ class Cut(NamedTuple):
     measured: int
 
 
-def cuts(contents: Contents) -> list[Cut]:
+def cuts(contents: Contents, when: NDArray[np.float64]) -> list[Cut]:
     """The newest release after which something was measured, and moments before the newest
-    commit, as far as the history reaches.
+    commit, as far as the history reaches; ``when`` measured commits were made, in seconds.
     """
     import numpy as np
 
     record = contents.record
-    when = _times(contents)
     found = []
     for place, tag in reversed(contents.tags):
         if record.measured[0] <= place < record.measured[-1]:
-            count = int(np.searchsorted(record.measured, place, side="right"))
+            count = bisect_right(record.measured, place)
             found.append(Cut(shorten(tag, TAG), count))
             break
     for name, seconds in SPANS.items():
@@ -66,13 +66,14 @@ def cuts(contents: Contents) -> list[Cut]:
     return found
 
 
-def _times(contents: Contents) -> NDArray[np.float64]:
+def times(contents: Contents) -> NDArray[np.float64]:
     """The seconds at which measured commits were made; one with an earlier date than a commit
     before it counts as made with that.
     """
     import numpy as np
 
-    moments = [_seconds(contents.commit(place).when) for place in contents.record.measured]
+    record = contents.record
+    moments = [_seconds(record.details[record.commits[place]].when) for place in record.measured]
     known = np.array(moments, dtype=np.float64)
     known[~np.isfinite(known)] = -np.inf
     made = np.maximum.accumulate(known)
@@ -87,12 +88,12 @@ def _seconds(when: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def rows(contents: Contents, since: list[Cut]) -> list[ListedSeries]:
+def rows(contents: Contents, since: list[Cut], when: NDArray[np.float64]) -> list[ListedSeries]:
     """A row per series that was measured last on its page and environment: those that are still
     measured, then those that ended, each in the order of their names.
     """
     numbers = _current(contents)
-    strips = _strips(contents, numbers)
+    strips = _strips(contents, numbers, when)
     listed = [
         _row(contents, number, since, strip) for number, strip in zip(numbers, strips, strict=True)
     ]
@@ -126,7 +127,7 @@ def _row(contents: Contents, number: int, since: list[Cut], strip: str) -> Liste
     import numpy as np
 
     series = contents.record.series[number]
-    places = np.searchsorted(contents.record.measured, series.places)
+    places = contents.record.turns(series.places)
     begin = _begin(series, int(series.places[-1]))
     level = _level(series, begin, len(places))
     apart = scatter(np.exp(np.minimum(series.levels[begin:], LARGEST_EXPONENT)).tolist())
@@ -186,14 +187,14 @@ def first_place(contents: Contents) -> int:
     return measured[int(EARLY * len(measured))]
 
 
-def _strips(contents: Contents, numbers: list[int]) -> Iterator[str]:
+def _strips(contents: Contents, numbers: list[int], when: NDArray[np.float64]) -> Iterator[str]:
     """The course of each series: its mean level in every part of time, from the lowest (0) to the
     highest (z), and a point where it has none.
     """
     import numpy as np
 
     record = contents.record
-    when, start = _times(contents), record.measured.index(first_place(contents))
+    start = record.measured.index(first_place(contents))
     if when[-1] > when[start]:
         part = np.maximum(when - when[start], 0) / (when[-1] - when[start])
     else:  # dates that say nothing: by order
@@ -202,7 +203,7 @@ def _strips(contents: Contents, numbers: list[int]) -> Iterator[str]:
     letters = np.array([*LEVELS, EMPTY])
     for number in numbers:
         series = record.series[number]
-        at = part[np.searchsorted(record.measured, series.places)]
+        at = part[record.turns(series.places)]
         count = np.bincount(at, minlength=PARTS)
         with np.errstate(invalid="ignore"):
             means = np.bincount(at, series.levels, minlength=PARTS) / count
