@@ -88,10 +88,15 @@ class Contents:
         self._project = repository.project
 
     def fetch(self, commits: Iterable[str]) -> None:
-        """Ask git at once what many commits change, and what they are judged by."""
+        """Ask git at once what commits change and are judged by, and look for suspects."""
         asked = list(commits)
         self.diffs.fetch(asked)
         self.criteria.ask(asked)
+        if asked:
+            self._suspicions.read(
+                (self.finding(*pair), self.record.series[pair[0]].line)
+                for pair in self.having("open")
+            )
 
     def judge(self, before: str, commit: str) -> JudgedBy:
         """What a commit is judged by against an earlier one; empty where none of its own files

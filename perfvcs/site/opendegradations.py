@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from perfvcs.git.project import Commit
-from perfvcs.locate.bisect.suspicion import suspect
+from perfvcs.locate.bisect.suspicion import SuspectCommit, suspect
 from perfvcs.locate.select.reached import BenchmarkUnit, Reach, recorded
-from perfvcs.locate.sources.differences import changes
+from perfvcs.locate.sources.differences import each
+from perfvcs.statistics.changepoints.steps import TURNS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from perfvcs.history.finding import Finding
     from perfvcs.index.lines import Line
-    from perfvcs.locate.sources.differences import Changes
     from perfvcs.repository import Repository
 
 
@@ -24,38 +27,55 @@ MOST_READ = 60  # commits whose changes one publishing reads
 
 
 class Suspicions:
-    """The suspects among a project's ``commits``, oldest first; what they change is read once."""
+    """The suspects among a project's ``commits``, oldest first."""
 
     def __init__(self, repository: Repository, commits: list[str]) -> None:
         self._repository, self._commits = repository, commits
-        self._changes: dict[str, Changes] = {}
+        self._suspects: dict[tuple[str, str, BenchmarkUnit], list[SuspectCommit]] = {}
+        self._details: dict[str, Commit] = {}
+
+    def read(self, findings: Iterable[tuple[Finding, Line]]) -> None:
+        """Look for the suspects of some changes, as many of the first as may be read; git is asked
+        for all of them at once.
+        """
+        spans: list[tuple[Finding, Line, range]] = []
+        read: set[int] = set()
+        for finding, line in findings:
+            span = self._span(finding)
+            if span and len(read) + len(span) <= MOST_READ:
+                spans.append((finding, line, span))
+                read.update(span)
+        if not spans:
+            return
+        pairs = [(self._commits[place - 1], self._commits[place]) for place in sorted(read)]
+        changed = dict(zip(sorted(read), each(self._repository.project, pairs), strict=True))
+        for finding, line, span in spans:
+            unit = BenchmarkUnit(line.job.label, line.job.collector, line.uid)
+            reach = self._reached.get(unit) or self._reached.get(replace(unit, uid=""))
+            suspects = (
+                suspect(self._commits[place], changed[place], reach) for place in reversed(span)
+            )
+            touching = [commit for commit in suspects if commit.touches]
+            self._suspects[finding.first, finding.last, unit] = touching[:MOST_SUSPECTS]
+        self._details = self._repository.project.describe(
+            {commit.commit for suspects in self._suspects.values() for commit in suspects}
+        )
 
     def of(self, finding: Finding, line: Line) -> list[tuple[Commit, tuple[str, ...]]]:
         """The newest suspects with the functions and files that make them suspect; empty if too
         much would have to be read.
         """
-        if not 2 <= finding.commits <= MOST_COMMITS or finding.first not in self._places:
-            return []
+        unit = BenchmarkUnit(line.job.label, line.job.collector, line.uid)
+        suspects = self._suspects.get((finding.first, finding.last, unit), [])
+        return [(self._details[commit.commit], commit.reasons) for commit in suspects]
+
+    def _span(self, finding: Finding) -> range:
+        """The places that a change may be, if they are several, and few, and nothing settled it."""
+        is_open = 2 <= finding.commits <= MOST_COMMITS and TURNS not in finding.detectors
+        if not is_open or finding.first not in self._places:
+            return range(0)
         first, last = self._places[finding.first], self._places[finding.last]
-        if first < 1 or len(self._changes) + last - first + 1 > MOST_READ:
-            return []
-        reach = self._reached.get(
-            BenchmarkUnit(line.job.label, line.job.collector, line.uid)
-        ) or self._reached.get(BenchmarkUnit(line.job.label, line.job.collector))
-        suspects = [
-            suspect(self._commits[place], self._change(place), reach)
-            for place in range(last, first - 1, -1)
-        ]
-        touching = [touching_suspect for touching_suspect in suspects if touching_suspect.touches][
-            :MOST_SUSPECTS
-        ]
-        commits = self._repository.project.describe(
-            [touching_suspect.commit for touching_suspect in touching]
-        )
-        return [
-            (commits[touching_suspect.commit], touching_suspect.reasons)
-            for touching_suspect in touching
-        ]
+        return range(first, last + 1) if first else range(0)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -64,11 +84,3 @@ class Suspicions:
     @cached_property
     def _reached(self) -> dict[BenchmarkUnit, Reach]:
         return recorded(self._repository, reversed(self._commits))
-
-    def _change(self, number: int) -> Changes:
-        commit = self._commits[number]
-        if commit not in self._changes:
-            self._changes[commit] = changes(
-                self._repository.project, self._commits[number - 1], commit
-            )
-        return self._changes[commit]

@@ -1,6 +1,7 @@
 """Pages of changes name the suspects where a change may be any of several commits."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,9 +67,43 @@ def test_long_ranges_and_those_of_one_commit_name_none(project, monkeypatch):
     recorded = read(repository, "HEAD")
     (finding,) = recorded.series[0].findings
     line = recorded.series[0].line
-    assert len(Suspicions(repository, commits).of(finding, line)) == 2
+
+    def suspects():
+        suspicions = Suspicions(repository, commits)
+        suspicions.read([(finding, line)])
+        return suspicions.of(finding, line)
+
+    assert len(suspects()) == 2
     monkeypatch.setattr("perfvcs.site.opendegradations.MOST_COMMITS", 3)
-    assert Suspicions(repository, commits).of(finding, line) == []
+    assert suspects() == []
     monkeypatch.setattr("perfvcs.site.opendegradations.MOST_COMMITS", 10)
     monkeypatch.setattr("perfvcs.site.opendegradations.MOST_READ", 3)
-    assert Suspicions(repository, commits).of(finding, line) == []
+    assert suspects() == []
+
+
+@pytest.mark.slow
+def test_of_more_than_may_be_read_the_first_are_and_git_is_asked_once(project, monkeypatch):
+    commits = history(project)
+    repository = store()
+    from perfvcs.history.record import read
+
+    recorded = read(repository, "HEAD")
+    (finding,) = recorded.series[0].findings
+    line = recorded.series[0].line
+    other = replace(finding, first=commits[9], commits=3)
+    asked, git = [], repository.project.git
+    monkeypatch.setattr(
+        type(repository.project),
+        "git",
+        lambda _, *args, **more: asked.append(args[0]) or git(*args, **more),
+    )
+    monkeypatch.setattr("perfvcs.site.opendegradations.MOST_READ", 7)
+    suspicions = Suspicions(repository, commits)
+    suspicions.read([(finding, line), (other, line)])
+    assert [commit.id for commit, _ in suspicions.of(other, line)] == [commits[10], commits[9]]
+    assert asked.count("diff-tree") == 1
+    monkeypatch.setattr("perfvcs.site.opendegradations.MOST_READ", 4)
+    suspicions = Suspicions(repository, commits)
+    suspicions.read([(finding, line), (other, line)])
+    assert len(suspicions.of(finding, line)) == 2
+    assert suspicions.of(other, line) == []

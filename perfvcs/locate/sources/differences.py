@@ -107,12 +107,22 @@ def changes(
 
 
 def along(project: Project, commits: Sequence[str], most: int | None = None) -> list[Changes]:
-    """What each of some commits (full ids) but the first changes against the one before, in order.
+    """What each of some commits (full ids) but the first changes against the one before, in order,
+    as in ``each``.
+    """
+    return each(project, [*pairwise(commits)], most)
+
+
+def each(
+    project: Project, pairs: Sequence[tuple[str, str]], most: int | None = None
+) -> list[Changes]:
+    """What the second commit (full ids) of each of some pairs changes against the first; no two
+    pairs have the same second one.
 
     At most about ``most`` bytes of sources are read, those of the commits with the least to be read
     first. Of the others it is known which files they change, and not how.
     """
-    rows = list(_rows_along(project, commits))
+    rows = list(_rows(project, pairs))
     read = _read_within(project, rows, most)
 
     def of_chunk(chunk: range) -> list[Changes]:
@@ -126,12 +136,12 @@ def along(project: Project, commits: Sequence[str], most: int | None = None) -> 
     return [made for chunk in shared(of_chunk, chunks) for made in chunk]
 
 
-def _rows_along(project: Project, commits: Sequence[str]) -> Iterator[list[FilePair]]:
-    """The files that each commit changes against the one before it; git is asked once."""
+def _rows(project: Project, pairs: Sequence[tuple[str, str]]) -> Iterator[list[FilePair]]:
+    """The files that the second commit of each pair changes; git is asked once."""
     # the second of a line is taken for the parent of the first
-    ask = "".join(f"{new} {old}\n" for old, new in pairwise(commits))
+    ask = "".join(f"{new} {old}\n" for old, new in pairs)
     listed = project.git("diff-tree", "--stdin", "--always", *RAW, text=ask)
-    by_commit: dict[str, list[FilePair]] = {commit: [] for commit in commits[1:]}
+    by_commit: dict[str, list[FilePair]] = {commit: [] for _, commit in pairs}
     fields = iter(listed.split("\0"))
     commit = ""
     for field in fields:
