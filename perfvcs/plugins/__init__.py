@@ -54,8 +54,14 @@ def _own(family: str) -> list[str]:
 
 
 def foreign(family: str) -> dict[str, EntryPoint]:
-    """The entry points of other packages in the group ``perfvcs.<family>``, by name."""
-    if not _may_be_offered(tuple(sys.path)):
+    """The entry points of other packages in the group ``perfvcs.<family>``, by name.
+
+    Importing ``importlib.metadata`` and asking it takes a tenth of what a command on a few files
+    takes, and nearly nowhere is there anything to be told.
+    """
+    others = [finder for finder in sys.meta_path if finder is not PathFinder]
+    offering = any(hasattr(finder, "find_distributions") for finder in others)
+    if not offering and not _may_be_offered(tuple(sys.path)):
         return {}
     from importlib.metadata import entry_points
 
@@ -64,17 +70,7 @@ def foreign(family: str) -> dict[str, EntryPoint]:
 
 @cache
 def _may_be_offered(path: tuple[str, ...]) -> bool:
-    """Whether a package on Python's ``path`` may bring members; False only where none does.
-
-    Importing ``importlib.metadata`` and asking it takes a tenth of what a command on a few files
-    takes, and nearly nowhere is there anything to be told.
-    """
-    if any(
-        hasattr(finder, "find_distributions")
-        for finder in sys.meta_path
-        if finder is not PathFinder
-    ):
-        return True
+    """Whether a package on Python's ``path`` may bring members; False only where none does."""
     return any(map(_offers, dict.fromkeys(path)))
 
 
@@ -82,14 +78,14 @@ def _offers(folder: str) -> bool:
     """Whether packages that are installed in a folder may bring members; one in a file, such as a
     zip, or in an egg, may.
     """
-    if folder.endswith(".egg") or os.path.isfile(folder):  # noqa: PTH113 - any text stands there
+    if folder.lower().endswith(".egg") or os.path.isfile(folder):  # noqa: PTH113 - any text
         return True
     try:
         names = os.listdir(folder or ".")  # noqa: PTH208 - any text stands there
     except OSError:
         return False
     for name in names:
-        if name.endswith((".dist-info", ".egg-info")):
+        if name.lower().endswith((".dist-info", ".egg-info")):
             try:
                 with open(f"{folder or '.'}/{name}/entry_points.txt", "rb") as file:
                     if b"[perfvcs." in re.sub(rb"[ \t]", b"", file.read()):
