@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 import shutil
 from contextlib import contextmanager
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.register import REGISTER_FILE
 from perfvcs.errors import UsageError, system_reason
-from perfvcs.git.blobs import LINK, changed_files
+from perfvcs.git.blobs import changed_files
 from perfvcs.git.command import GitError, git
+from perfvcs.git.links import DEEPEST, Links, TooManyLinks, committed_links
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import QUIET_CHECKOUT, clone
 from perfvcs.jobs.benchmark_files import measures, of_files
@@ -25,7 +25,7 @@ from perfvcs.system.disk import remove
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from perfvcs.git.blobs import ChangedFile
     from perfvcs.git.changes import WorkingChanges
@@ -115,7 +115,7 @@ def laid_out(
         product = _product(project, place, commit, *names)
         paths = [file.path for file in changed]
         kept = [path for path in kept if path not in decisive]
-        leaving = leading_out(repository, changed)
+        leaving = leading_out(repository, base, own)
         yield Candidate(product, place, paths, restored, kept, decisive, leaving)
     finally:
         remove(place)
@@ -146,19 +146,33 @@ def lay_hidden(root: Path, hidden: Sequence[Path], folder: Path) -> None:
             raise UsageError(f"--hidden {file}: {system_reason(error)}") from None
 
 
-def leading_out(project: Project, changed: Iterable[ChangedFile]) -> list[str]:
-    """The links among changed files that lead out of the project."""
-    links = [file for file in changed if file.mode == LINK and file.blob]
-    texts = [project.git("cat-file", "blob", link.blob) for link in links]
-    places = [
-        posixpath.normpath(posixpath.join(posixpath.dirname(link.path), text))
-        for link, text in zip(links, texts, strict=True)
-    ]
-    return [
-        link.path
-        for link, place in zip(links, places, strict=True)
-        if place.startswith("/") or place.split("/")[0] == ".."
-    ]
+def leading_out(project: Project, base: str, commit: str) -> list[str]:
+    """The links of a commit that lead out of the project, by themselves or through others; not
+    those that are the base's, and lead out there, too.
+    """
+    old = dict(committed_links(project, base, ()))
+    new = dict(committed_links(project, commit, ()))
+    kept = {path for path, text in new.items() if old.get(path) == text}
+    # so many are followed: first those that are new
+    leaving = _leaving(new, sorted(new.keys() - kept)) | _leaving(new, sorted(kept))
+    return sorted(leaving - _leaving(old, sorted(leaving & kept)))
+
+
+def _leaving(links: Mapping[str, str], paths: Iterable[str]) -> set[str]:
+    """Those of some paths of links that do not lead to a place in the project; one that leads
+    through more than is followed is among them.
+    """
+    ways = Links(links.items())
+
+    def is_leaving(path: str) -> bool:
+        if max(path.count("/"), links[path].count("/")) >= DEEPEST:
+            return True
+        try:
+            return ways.places([path]) <= links.keys()
+        except TooManyLinks:
+            return True
+
+    return {path for path in paths if is_leaving(path)}
 
 
 def _apply(folder: Path, patch: Path) -> None:

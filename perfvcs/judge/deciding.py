@@ -40,13 +40,13 @@ def _runs_the_same(files: CommittedFiles, base: str, commit: str, path: str) -> 
         return False
     try:
         return _of_runner(files, base, path) == _of_runner(files, commit, path)
-    except (Unreadable, ValueError, ConfigError):
+    except (Unreadable, ValueError, RecursionError, ConfigError):
         return False
 
 
 def _of_runner(files: CommittedFiles, commit: str, path: str) -> object:
-    """What a commit's file says to pytest; raises ValueError or ConfigError where it is no such
-    file.
+    """What a commit's file says to pytest; raises ValueError, RecursionError or ConfigError where
+    it is no such file.
     """
     text = files.text(commit, path, LARGEST) or ""
     if path.endswith(".toml"):

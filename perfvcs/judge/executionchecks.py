@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.change import Change
     from perfvcs.judge.guardcheck import Word
-    from perfvcs.judge.plain import Plain, Side
+    from perfvcs.judge.plain import Plain
 
 APART = 0.05  # least difference between two ways to time, as a share, that says something
 FIFTH = 5  # the part of the plain pairs that may show a gain by chance
@@ -94,15 +94,14 @@ def _first_execution(plain: Plain) -> GuardCheck:
         return untried
     if len(plain.target.seconds) < 1 + FEWEST_LATER:
         return GuardCheck("doubted", TOO_SMALL)
-    if not plain.target.is_first_longer or plain.base.is_first_longer:
+    if not plain.target.is_first_longer or plain.is_first_of_base_longer:
         return PASSED
     first, later = plain.target.seconds[0], typical(plain.target)
     told = (
         f"{plain.job}: the first execution takes {quantity(first, 's')}, the later ones"
         f" {quantity(later, 's')}; the base's do not differ so"
     )
-    left = _left(plain.target, plain.base)
-    if left:
+    if left := plain.left:
         return GuardCheck("rejected", f"{told}: a cache outlives the process ({listed(left)})")
     # in empty shared folders no cache outlives it
     is_sure = plain.layered or (plain.apart and not plain.target.is_first_busier)
@@ -111,16 +110,12 @@ def _first_execution(plain: Plain) -> GuardCheck:
 
 
 def _files_left(plain: Plain) -> GuardCheck:
-    left = _left(plain.target, plain.base)
+    left = plain.left
     if left and not plain.target.failure:
         return GuardCheck(
             "warning", f"{plain.job} leaves files that the base does not: {listed(left)}"
         )
     return _untried(plain) or PASSED
-
-
-def _left(target: Side, base: Side) -> list[str]:
-    return sorted(target.files - base.files)
 
 
 def _folders(plain: Plain) -> GuardCheck:

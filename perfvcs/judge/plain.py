@@ -69,6 +69,19 @@ class Plain(msgspec.Struct):
     target: Side = msgspec.field(default_factory=Side)
 
     @property
+    def is_first_of_base_longer(self) -> bool:
+        """Whether the base's first execution took much longer than each later one: that before the
+        target was built, which leaves its caches where nothing is layered.
+        """
+        both = Side(self.early.seconds + self.base.seconds, self.early.cpu + self.base.cpu)
+        return self.base.is_first_longer or both.is_first_longer
+
+    @property
+    def left(self) -> list[str]:
+        """The files that the target leaves, and the base does not."""
+        return sorted(self.target.files - self.base.files - self.early.files)
+
+    @property
     def failed(self) -> bool:
         """Whether an execution failed."""
         return bool(self.base.failure or self.target.failure)
@@ -115,6 +128,8 @@ def typical(side: Side) -> float:
 
 
 def _is_first_longer(times: Sequence[float]) -> bool:
+    if not times:
+        return False
     first, *later = times
     most = max(later, default=first)
     return first > FIRST * most and first - most > SHORT

@@ -10,7 +10,6 @@ import pytest
 from conftest import Project as Repository
 
 from perfvcs.check.change import Change
-from perfvcs.git.blobs import changed_files
 from perfvcs.git.project import Project
 from perfvcs.judge.candidate import leading_out
 from perfvcs.judge.deciding import deciding
@@ -86,6 +85,29 @@ class TestGains:
         assert words(seen, gained(0.1))["variables"] == "doubted"
 
 
+class TestFirst:
+    TIMES = (2.0, 0.5, 0.5, 0.5)
+
+    @pytest.fixture
+    def seen(self) -> Plain:
+        """A job with a cache in its folder, where nothing is layered."""
+        seen = plain([0.5] * 5, [*self.TIMES], [*self.TIMES])
+        seen.layered = False
+        seen.target.files = {"cache.txt"}
+        return seen
+
+    def test_the_base_leaves_a_cache_before_the_target_is_there(self, seen: Plain) -> None:
+        seen.early.files = {"cache.txt"}
+        found = words(seen)
+        assert (found["first_execution"], found["files_left"]) == ("passed", "passed")
+
+    def test_a_cache_of_the_target_alone_is_rejected(self, seen: Plain) -> None:
+        seen.early = Side(seconds=[0.5] * 4, cpu=[0.5] * 4)
+        assert words(seen)["first_execution"] == "rejected"
+        seen.early = Side()
+        assert words(seen)["first_execution"] == "rejected"
+
+
 class TestFiles:
     def test_what_the_base_always_writes_has_to_be_written(self) -> None:
         seen = plain([], [], [])
@@ -125,11 +147,12 @@ class TestDeciding:
         assert found("./work", build=["make"]) == []
         assert found("python -m pytest") == ["setup.cfg"]
 
+    @pytest.mark.parametrize("text", ["no TOML\n", f"a={'[' * 50_000}"], ids=["no", "deep"])
     def test_a_section_of_the_runner_that_cannot_be_read_is_one_that_differs(
-        self, project: Repository
+        self, project: Repository, text: str
     ) -> None:
         base = project.commit("Base", **{"pyproject.toml": RUNNER})
-        target = project.commit("Change", **{"pyproject.toml": "no TOML\n"})
+        target = project.commit("Change", **{"pyproject.toml": text})
         table = {"job": [{"name": "x", "cmd": "pytest"}]}
         paths = ["pyproject.toml"]
         assert deciding(Project.find(project.root), base, target, paths, table) == paths
@@ -138,12 +161,32 @@ class TestDeciding:
 def test_links_that_lead_out_of_the_project(project: Repository) -> None:
     base = project.commit("Base", **{"sub/work.py": ""})
     targets = {"in.py": "sub/work.py", "sub/up.py": "../in.py", "sub/out.py": "../../out.py"}
-    for path, target in {**targets, "root.py": "/etc/passwd"}.items():
+    targets |= {"root.py": "/etc/passwd", "loop": "loop", "dots": "./" * 300 + "../out.py"}
+    for path, target in targets.items():
         (project.root / path).symlink_to(target)
     commit = project.commit("Change")
+    links = leading_out(Project.find(project.root), base, commit)
+    assert links == ["dots", "loop", "root.py", "sub/out.py"]
+
+
+def test_links_that_lead_out_of_the_project_through_others(project: Repository) -> None:
+    """Through one that is new, and of the base through one that is gone."""
+    folder = project.root / "a/b/c"
+    project.write("a/b/c/deep/er/work.py", "")
+    (folder / "up").symlink_to("deep/er")
+    (folder / "kept").symlink_to("up/../../../../../in.py")
+    (folder / "outside").symlink_to("../../../../outside")
+    base = project.commit("Base")
     repository = Project.find(project.root)
-    links = leading_out(repository, changed_files(repository, base, commit))
-    assert sorted(links) == ["root.py", "sub/out.py"]
+    (folder / "d").symlink_to("../../..")
+    (folder / "x").symlink_to("d/../outside")
+    assert leading_out(repository, base, project.commit("Two")) == ["a/b/c/x"]
+    (folder / "up").unlink()
+    project.write("a/b/c/up/work.py", "")
+    assert leading_out(repository, base, project.commit("Gone")) == ["a/b/c/kept", "a/b/c/x"]
+    (folder / "outside").unlink()
+    (folder / "outside").symlink_to("../../../../other")
+    assert "a/b/c/outside" in leading_out(repository, base, project.commit("Other"))
 
 
 @pytest.mark.skipif(bool(lacking_layers()), reason=lacking_layers())

@@ -186,3 +186,21 @@ def test_an_execution_that_hangs_ends_with_the_budget_and_is_no_failure(
     document = judged(perf, "--expect", "not-slower=90%", budget="6s", code=4)
     assert document["verdict"] == "not decided"
     assert document["cost"]["seconds"] < 6 + 15
+
+
+@pytest.mark.slow
+def test_a_cache_of_both_sides_where_nothing_is_layered(
+    worked: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for lacking in ("lacking", "lacking_layers"):
+        monkeypatch.setattr(f"perfvcs.judge.attempt.{lacking}", lambda: "no namespaces")
+    cached = (
+        "import os\n\nimport work\n\nif not os.path.exists('cache.txt'):\n"
+        "    work.total(6_000_000)\n    open('cache.txt', 'w').close()\n"
+        "print(work.total(1_200_000))\n"
+    )
+    worked.commit("Cache", **{"bench_total.py": cached})
+    worked.write("work.py", WORK + "\n")
+    document = judged(perf, "--expect", "not-slower=90%")
+    assert document["guard"]["first_execution"]["word"] == "passed"
+    assert document["guard"]["files_left"]["word"] == "passed"
