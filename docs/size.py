@@ -5,13 +5,16 @@
 Counts the package and its three families, formatted to 88 columns in a copy, whatever trailing
 commas and `fmt: skip` say, so that checkouts with different lines compare; comments and docstrings
 keep their lines. Lines of code hold something besides these. A statement is a node of Python's
-grammar; an import, a definition and a docstring are statements, too.
+grammar; an import, a definition and a docstring are statements, too. The words of the documents for
+users are those of docs/ without the evaluation, the commands (which are generated), blocks of code
+and comments; a word has a letter or a digit.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import re
 import subprocess
 import sys
 import tempfile
@@ -27,6 +30,7 @@ COLUMNS = 88
 SMALL, LARGE = 60, 350  # lines
 SKIP = "# fmt: skip"
 COMMON = 100  # functions that bind a name
+NO_WORDS = re.compile(r"^(`{3,}).*?^\1`*$|<!--.*?-->", re.MULTILINE | re.DOTALL)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 NO_TOKENS = (
@@ -93,6 +97,17 @@ def bound(function: ast.AST) -> set[str]:
     }
 
 
+def words(root: Path) -> int:
+    """How many words the documents for users have."""
+    folder = root / "docs"
+    pages = {*folder.glob("*.md"), *folder.glob("exchange/*.md")}
+    return sum(
+        re.search(r"\w", word) is not None
+        for page in pages - {folder / "cli.md", folder / "evaluation.md"}
+        for word in NO_WORDS.sub("", page.read_text()).split()
+    )
+
+
 def figures(root: Path) -> Iterator[tuple[str, str]]:
     """Each figure with its name."""
     house = House(root)
@@ -147,6 +162,7 @@ def figures(root: Path) -> Iterator[tuple[str, str]]:
     yield "`fmt: skip`", f"{sum(text.count(SKIP) for text in given.values()):,}"
     large = sum(text.count("\n") > LARGE for text in given.values())
     yield f"modules above {LARGE} lines as they stand", f"{large:,}"
+    yield "words of the documents for users", f"{words(root):,}"
 
 
 def main() -> None:

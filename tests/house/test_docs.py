@@ -36,6 +36,7 @@ BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 SECONDS = 300  # for one document
+WORDS = 45_000  # of all documents for users: what somebody reads in three hours
 RECORDED = ROOT / "docs" / "recorded"
 # what commands of these pages drew when they were recorded
 DRAWN = ROOT / "docs" / "images" / "recorded"
@@ -318,6 +319,23 @@ def test_a_link_to_a_file_of_ours_leads_somewhere(page):
         file = page.parent / target if target else page
         assert file.exists(), f"{named(page)} links to {target}"
         assert not anchor or anchor in anchors(file), f"{named(page)} links to {target}#{anchor}"
+
+
+def test_the_documents_for_users_are_short(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    assert script(ROOT / "docs" / "size.py").words(ROOT) <= WORDS, (
+        "leave out what another page, a recorded output or a message says already"
+    )
+
+
+def test_blocks_and_comments_do_not_count_as_words(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    (tmp_path / "docs" / "exchange").mkdir(parents=True)
+    for name in ("log.md", "cli.md", "evaluation.md", "exchange/csv.md"):
+        (tmp_path / "docs" / name).write_text(
+            "# A title\n\n<!--\nnot this\n-->\n```console\n$ nor this\n```\n| and `this` | - |\n"
+        )
+    assert script(ROOT / "docs" / "size.py").words(tmp_path) == 2 * 4
 
 
 @pytest.mark.parametrize("folder", [ROOT / "docs" / "evaluation"], ids=named)
