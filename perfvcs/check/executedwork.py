@@ -61,10 +61,11 @@ def beside(
     1. Work that differs by delta or more settles what time leaves open, if time moved the same way
        and the work can take that long: two bytecodes more of ninety may be nothing beside the C
        functions that they call.
-    2. Time that moved while compiled code executes as many instructions is due to layout, caches or
-       memory: it is only suspected, and no gate fails, unless the layouts of the job's builds, or
-       heaps, were ``drawn`` at random. So is time that fell, by no more than a layout moves it,
-       while more instructions are executed.
+    2. Time that moved, by no more than a layout moves it, while compiled code executes as many
+       instructions is due to layout, caches or memory: it is only suspected, and no gate fails,
+       unless the layouts of the job's builds, or heaps, were ``drawn`` at random. So is time that
+       fell while more instructions are executed. A wall time that CPU time does not follow is
+       waiting, of which no count says anything.
     3. Counts of the series ``by_unit`` were taken beside time alone. They change nothing by
        themselves: less than delta is the same, more is suspected where time does not follow, and
        those that were taken of one side only are left out.
@@ -73,8 +74,9 @@ def beside(
     nothing.
     """
     work = _work(changes, in_python)
+    cpu = {_unit(change): change for change in changes if change.metric == "cpu"}
     judged = [
-        _judged(change, found, drawn=change.job in drawn)
+        _judged(change, found, cpu.get(_unit(change)), drawn=change.job in drawn)
         if change.metric in CLOCKS and (found := work.get(_unit(change)))
         else change
         for change in changes
@@ -147,14 +149,16 @@ def _followed(count: Change, times: Sequence[Change]) -> Change:
     return replace(count, word="suspected", gate=False, reason="time does not follow")
 
 
-def _judged(change: Change, work: Work, *, drawn: bool) -> Change:
-    """One time with the work beside it."""
+def _judged(change: Change, work: Work, cpu: Change | None, *, drawn: bool) -> Change:
+    """One time with the work beside it, and the CPU time of its unit."""
     change = replace(change, work=work.text)
     if change.word in ("inconclusive", "suspected") and _settles(change, work):
         word = direction(change, work.effect)
         return replace(change, word=word, reason=f"the work differs: it {work.text}", layout=False)
     says_same = work.agrees and work.bar <= MOST_VARIED and work.metric != PARTIAL
     if change.word not in SURE or not (says_same or _denies(change, work)):
+        return change
+    if abs(change.effect or 0.0) > MOST_VARIED or _waits(change, cpu):
         return change
     what = "same instructions" if says_same else f"it {work.text}"
     reason = f"{what}: layout, caches or memory"
@@ -164,9 +168,18 @@ def _judged(change: Change, work: Work, *, drawn: bool) -> Change:
 
 
 def _denies(change: Change, work: Work) -> bool:
-    """Whether more work stands beside a time that fell by no more than a layout moves it."""
+    """Whether more work stands beside a time that fell."""
     is_more = not work.agrees and work.metric != PARTIAL and work.effect > 0
-    return is_more and change.word == "improvement" and abs(change.effect or 0.0) <= MOST_VARIED
+    return is_more and change.word == "improvement"
+
+
+def _waits(change: Change, cpu: Change | None) -> bool:
+    """Whether a wall time moved, and CPU time did not follow: their intervals lie apart."""
+    if change.metric != "wall" or cpu is None:
+        return False
+    if change.low is None or change.high is None or cpu.low is None or cpu.high is None:
+        return False
+    return change.low > cpu.high or cpu.low > change.high
 
 
 def _settles(change: Change, work: Work) -> bool:

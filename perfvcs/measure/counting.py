@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from perfvcs.repository.state import State
 
 SHARE = 0.2  # of the session that counting may take
-ROOM = 10.0  # s that it may take in any case: a verdict on a small program comes within a minute
 EXECUTIONS = 2  # of each version: two show how much a count varies by itself
 TIMED = ("time", "pytest")  # the collectors beside which work is counted
 # the formats of harnesses in whose programs it is known when each unit begins and ends
@@ -96,15 +95,14 @@ def count(
     """Counts what both sides of a session execute, which took so many ``seconds``, and stores it
     with the session; says what cannot be counted.
 
-    A job with ``exact = "auto"`` is counted where that takes at most a fifth of the whole, or ten
-    seconds.
+    A job with ``exact = "auto"`` is counted where that takes at most a fifth of the whole.
     """
     cells, equipped = rig.asked(request)
     if not request.exact or request.scheduler or not outcome.profiles or pair[0] == pair[1]:
         return
     present = {cell.label for cell in matrix(equipped.config) if cell.collector_name in COUNTING}
     timed = [cell for cell in cells if cell.collector_name in TIMED and cell.label not in present]
-    room = max(seconds * SHARE / (1 - SHARE), ROOM)
+    room = seconds * SHARE / (1 - SHARE)
     if request.budget is not None:
         room = min(room, request.budget - seconds)
     total = sum(profile.design.executions for profile in outcome.profiles) or 1
@@ -312,5 +310,5 @@ def _announce(rig: Rig, jobs: Sequence[CountedJob]) -> None:
     took = duration(sum(job.seconds for job in jobs))
     rig.progress.say(
         f"counting the work of {names}: {often} of each version under {under}, about {took}"
-        f" (at most a fifth of all or {duration(ROOM)}; --no-exact leaves it out)"
+        " (--no-exact leaves it out)"
     )

@@ -12,7 +12,9 @@ from samples import interleaved, noisy, sample_profile
 from perfvcs.check import compare
 from perfvcs.check.answer import headline
 from perfvcs.check.change import Change, Report
+from perfvcs.check.executedwork import beside
 from perfvcs.check.text import text
+from perfvcs.check.vocabulary import direction
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
 
 COMMITS = ("a" * 40, "b" * 40)
@@ -83,6 +85,25 @@ def test_time_that_moves_without_instructions_is_suspected(times: float) -> None
     change = wall(report(times, 1.0))
     assert (change.word, change.gate, change.layout) == ("suspected", False, True)
     assert change.reason == "same instructions: layout, caches or memory"
+
+
+@pytest.mark.parametrize("times", [1.6, 0.6])
+def test_no_layout_moves_time_so_far(times: float) -> None:
+    """As a sleep does, or a walk through memory in another order."""
+    change = wall(report(times, 1.0))
+    assert (change.word, change.gate) == (direction(change, times - 1), times > 1)
+    assert change.work == "executes as many instructions"
+
+
+@pytest.mark.parametrize(("low", "word"), [(-0.01, "degradation"), (0.045, "suspected")])
+def test_a_wall_time_that_cpu_time_does_not_follow_is_waiting(low: float, word: str) -> None:
+    """No count says anything of that."""
+    walls = [noisy(0.01, spread=0.002), noisy(0.0105, seed=2, spread=0.002)]
+    moved = wall(compare(*([side] for side in interleaved(COMMITS, walls))))
+    amounts = [[counted((1e6, 1e6), "instructions", commit)] for commit in COMMITS]
+    (count,) = compare(*amounts).changes
+    cpu = structs.replace(moved, metric="cpu", effect=low, low=low, high=low + 0.02)
+    assert beside([moved, cpu, count], [], [])[0].word == word
 
 
 def test_time_that_falls_while_more_is_executed_is_suspected() -> None:

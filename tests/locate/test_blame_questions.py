@@ -111,7 +111,7 @@ def test_a_question_has_the_cell_that_measures_the_metric_and_what_the_verdict_s
     assert asked.benchmark == "tests: large"
     assert asked.choice == (
         "follows tests: large, wall time, the most important of 2 benchmarks that changed; name"
-        " another to follow it: perf blame aaaaaaaaaaaa HEAD NAME"
+        " another to follow it: perf blame aaaaaaaaaa HEAD NAME"
     )
     alone = question(Followed(change("tests", 0.1, 1.0), 1), [CELL], words)
     assert (alone.unit, alone.choice) == ("", "")

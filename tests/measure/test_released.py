@@ -116,19 +116,19 @@ def test_releases_that_build_no_longer_come_from_the_index(
         "executions = 2\nwarmup = 0\n"
         f'[python]\ninstall = [".", "--no-index", "--find-links={index}"]\nreleased = "Tiny"\n',
     )
-    for version in ("1.0", "1.1.0", "1.2.0"):
-        project.commit(version, **{"setup.py": f"raise SystemExit('{version} needs Python 2')\n"})
-        project.git("tag", f"v{version}")
-        if version != "1.2.0":
-            wheel(index, version)
+    for number in ("1.0", "1.1.0", "1.2.0"):
+        project.commit(number, **{"setup.py": f"raise SystemExit('{number} needs Python 2')\n"})
+        project.git("tag", f"v{number}")
+        if number != "1.2.0":
+            wheel(index, number)
     said = perf("collect", "--released", code=5)
     assert "release v1.2.0: " in said.err and "tiny==1.2.0" in said.err.lower()
-    first, second = profiles = [stored(f"v{version}") for version in ("1.0", "1.1.0")]
+    first, second = profiles = [stored(f"v{number}") for number in ("1.0", "1.1.0")]
     assert first.environment.fingerprint == second.environment.fingerprint
-    for profile, version in zip(profiles, ("1.0", "1.1.0"), strict=True):
-        assert f"tiny=={version}" in profile.environment.notes["installed"].split()
+    for profile, number in zip(profiles, ("1.0", "1.1.0"), strict=True):
+        assert f"tiny=={number}" in profile.environment.notes["installed"].split()
         assert "tiny" not in profile.environment.notes[DEPENDENCIES]
-        words = f"Tiny=={version} was installed from the package index"
+        words = f"Tiny=={number} was installed from the package index"
         assert words in profile.environment.warnings
     assert "Tiny==" not in str(first.environment.fields)
     assert "not comparable" not in perf("check", "v1.0", "v1.1.0", code=None).out
