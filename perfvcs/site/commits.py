@@ -26,7 +26,7 @@ from perfvcs.text.quantity import at_sizes, step
 MOST_CHANGES = 1200  # changes: with more the page would not stay below 3 MB
 MOST_FILES = 200
 LISTED_COMMITS = 300  # of the page that lists them
-MOST_SERIES = 400  # series in a table
+MOST_SERIES = 400  # series in a table, without those of changes that are laid to the commit
 LISTED_STEPS = 500  # changes that are laid to one commit
 MAY = 100  # changes that may have come with a commit and more likely came with another
 
@@ -216,14 +216,15 @@ class Commits:
         diff = contents.diffs.of(contents.record.commits[number]).first(MOST_FILES)
         comparisons = self._comparisons(number)
         judged = list(comparisons.values())
+        listed = attributed[number][:LISTED_STEPS]
+        held = {which for which, _ in listed}
+        steps = joined(contents.with_suspects(*pair) for pair in listed)
         moved = [
             pair for pair, comparison in comparisons.items() if WORDS[comparison.verdict.word].moved
         ]
-        held = {which for which, _ in attributed[number]}
-        listed = attributed[number][:LISTED_STEPS]
-        steps = joined(contents.with_suspects(*pair) for pair in listed)
+        left_out = set([pair for pair in moved if pair[0] not in held][MOST_SERIES:])
+        unlisted = len(attributed[number]) - len(listed)
         older = self._older[number]
-        left_out = max(0, len(attributed[number]) - LISTED_STEPS) + max(0, len(moved) - MOST_SERIES)
         around = [
             None if other is None else contents.commit(other)
             for other in (self._near(turn - 1), self._near(turn + 1))
@@ -234,10 +235,13 @@ class Commits:
             files=diff.files,
             more=diff.more,
             steps=steps,
-            lasting=commitverdicts.lasting(steps),
+            unlisted=unlisted,
+            lasting=commitverdicts.lasting(steps, unlisted),
             may=[contents.possible(*pair) for pair in may[number][:MAY]],
-            moved=[self._row(*pair, lasting=pair[0] in held) for pair in moved[:MOST_SERIES]],
-            left_out=left_out,
+            moved=[
+                self._row(*pair, lasting=pair[0] in held) for pair in moved if pair not in left_out
+            ],
+            left_out=len(left_out),
             sentence=self._sentence(number, judged),
             jobs=commitverdicts.jobs(judged),
             rest=commitverdicts.rest(

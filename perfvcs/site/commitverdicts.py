@@ -139,8 +139,11 @@ def acceptable(verdict: Verdict, baseline: str, target: str) -> str:
     return identity(report, verdict.change())
 
 
-def lasting(steps: Sequence[StepData]) -> str:
-    """How many changes for good are laid to a commit, and the largest of them; empty without."""
+def lasting(steps: Sequence[StepData], unlisted: int) -> str:
+    """How many changes for good are laid to a commit, and the largest of them; empty without.
+
+    ``unlisted``: as many changes of series are laid to it beside these.
+    """
     if not steps:
         return ""
     words = Counter(step.direction for step in steps)
@@ -149,7 +152,8 @@ def lasting(steps: Sequence[StepData]) -> str:
     named = f"{first.benchmark}, {first.metric} {first.change}"
     verb = "is" if len(steps) == 1 else "are"
     which = ":" if len(steps) == 1 else "; the largest:"
-    return f"{' and '.join(kinds)} {verb} laid to this commit{which} {named}."
+    least = "at least " if unlisted else ""
+    return f"{least}{' and '.join(kinds)} {verb} laid to this commit{which} {named}."
 
 
 def rest(judged: Sequence[Judged], older: int, alone: int) -> str:

@@ -285,7 +285,8 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     """The page of one commit: the ``lasting`` changes laid to it in a sentence, and a ``sentence``
     about the commit before, ``jobs`` as a whole, what moved there, those that matter most first,
     ``rest`` for all else, the ``next`` step; then these lasting ``steps``, and those that ``may``
-    be its. ``blamed``: what `perf blame` named.
+    be its. ``blamed``: what `perf blame` named. ``left_out`` others that moved are not listed, nor
+    are ``unlisted`` changes of series that are laid to it.
     """
 
     commit: CommitData
@@ -293,6 +294,7 @@ class Revision(msgspec.Struct, frozen=True, kw_only=True):
     files: list[FileData]
     more: int
     steps: list[StepData]
+    unlisted: int
     may: list[Possible]
     lasting: str
     sentence: str

@@ -1509,6 +1509,29 @@ def test_a_commit_has_one_line_per_curve_with_the_levels_of_its_verdict_and_a_wh
     assert (job["levels"], job["series"]) == ("10 → 20 ms", 2)
 
 
+@pytest.mark.parametrize(("series", "steps"), [(2, 1), (1, 0), (9, 9), (2, 9)])
+def test_a_page_lists_what_moved_however_much_is_cut_off(
+    commits: list[str], monkeypatch: pytest.MonkeyPatch, perf: Perf, series: int, steps: int
+) -> None:
+    monkeypatch.setattr(site_commits, "MOST_SERIES", series)
+    monkeypatch.setattr(site_commits, "LISTED_STEPS", steps)
+    levels = [0.01 if place < 14 else 0.012 for place in range(20)]
+    for number in range(4):
+        job = Job(f"job{number}", "process", f"./job{number}")
+        store(*measured(commits[:20], levels, seed=number + 1, job=job))
+    perf("publish", "site", *QUICK)
+    page = data(f"commits/{commits[14][:10]}")
+    html = Path(f"site/commits/{commits[14][:10]}.html").read_text(encoding="utf-8")
+    assert len(page["steps"]) == min(steps, 4) and page["unlisted"] == 4 - min(steps, 4)
+    assert (f">{page['unlisted']} more are not listed.<" in html) == bool(page["unlisted"])
+    assert page["lasting"].startswith("at least ") == (0 < steps < 4)
+    others = [row for row in page["moved"] if not row["lasting"]]
+    assert len(others) == min(series, 4 - min(steps, 4))
+    assert page["left_out"] == page["unlisted"] - len(others)
+    assert (f">{page['left_out']} smaller ones are not listed.<" in html) == bool(page["left_out"])
+    assert "Nothing else moved" not in html or not others
+
+
 # -- what was not compared -------------------------------------------------------------------------
 
 
