@@ -27,6 +27,7 @@ from perfvcs.pictures.bundle import (
 )
 from perfvcs.pictures.canvas import BLUE, VERMILLION, stack
 from perfvcs.pictures.pageparts import DrawnUnit
+from perfvcs.pictures.sample import no_interval
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.profile import Profile
@@ -198,9 +199,7 @@ class Bars(View[list[BarGroup]]):
             sides[-1][-1].meaning.unit,
         )
         most = max(len(rows.executions) for side in sides for rows in side)
-        several = (
-            f"mean of up to {most:,} executions" if most > 1 else "one execution has no interval"
-        )
+        several = no_interval(most) or f"mean of up to {most:,} executions"
         notes = [f"{STATISTICS[statistic]} of an execution", several, without]
         name = metric_name(mine[0]) if len(mine) == 1 else "together"
         return picture.draw(name, list(filter(None, notes)))

@@ -193,7 +193,7 @@ class Comparison(View[list[SamplePair]]):
             return [*drawn, points], []
         below = y - 0.33
         low, high = mean.value, mean.value
-        if mean.low is not None and mean.high is not None and not mean.too_few:
+        if mean.low is not None and mean.high is not None:
             low, high = mean.low, mean.high
         centre = source(
             x=[mean.value * factor],

@@ -19,7 +19,7 @@ from perfvcs.pictures.canvas import (
     thin,
     thinned,
 )
-from perfvcs.pictures.sample import DrawnSample, samples
+from perfvcs.pictures.sample import DrawnSample, no_interval, samples
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import DELAYED, FINE, REPEATED
@@ -156,7 +156,7 @@ class Executions(View[list[DrawnSample]]):
         from bokeh.models import Quad, Segment
 
         centre = sample.centre
-        if centre is None or centre.low is None or centre.high is None or centre.too_few:
+        if centre is None or centre.low is None or centre.high is None:
             return []
         data = source(
             left=[0.5],
@@ -192,10 +192,8 @@ def summary(sample: DrawnSample) -> str:
     if centre is None:
         return f"{count}: all were repeated and left out"
     if executions == 1:
-        return (
-            f"{count}: {quantity(centre.value, sample.meaning.unit)}\none execution has no interval"
-        )
-    few = ", no interval" if centre.too_few else ""
+        return f"{count}: {quantity(centre.value, sample.meaning.unit)}\n{no_interval(executions)}"
+    few = ", no interval" if no_interval(executions) else ""
     return f"{count}\nmean {centre.text(sample.meaning.unit)}{few}"
 
 

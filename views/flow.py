@@ -37,7 +37,7 @@ from perfvcs.pictures.canvas import (
     source,
     stack,
 )
-from perfvcs.pictures.sample import numbered, seconds
+from perfvcs.pictures.sample import no_interval, numbered, seconds
 from perfvcs.pictures.streams import Stream, stream
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Scope, Unfit, View
@@ -324,11 +324,7 @@ class _Picture:
         most, least = int(stream.count.max()), int(stream.count.min())
         if least < most:
             return f"mean of {least:,} to {most:,} executions"
-        return (
-            f"mean of {most:,} executions, a band for each moment"
-            if most > 1
-            else "one execution has no interval"
-        )
+        return no_interval(most) or f"mean of {most:,} executions, a band for each moment"
 
 
 def _merged(stream: Stream) -> list[str]:

@@ -32,10 +32,10 @@ COMPARED = 5_000
 class SeriesRecord:
     """One line along the record's commits, one element per measured commit, ascending ``places``.
 
-    ``levels`` are mean logarithms with half the width of their 99 % interval (``reach``, NaN: one
-    execution). ``verdicts`` are those of `perf check` on the commit before and this one, by
-    element: the first has none, and old ones may have none. ``began`` says why an earlier line of
-    the same benchmark could not go on.
+    ``levels`` are mean logarithms with half the width of their 99 % interval (``reach``, NaN: fewer
+    than three executions). ``verdicts`` are those of `perf check` on the commit before and this
+    one, by element: the first has none, and old ones may have none. ``began`` says why an earlier
+    line of the same benchmark could not go on.
     """
 
     line: Line

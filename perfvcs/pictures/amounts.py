@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from perfvcs.check import Change
 from perfvcs.pictures.bundle import UnitRows
 from perfvcs.pictures.pageparts import DrawnUnit
-from perfvcs.pictures.sample import CENTRE_CONFIDENCE, Centre, centre, stated
+from perfvcs.pictures.sample import CENTRE_CONFIDENCE, FEWEST_FOR_INTERVAL, Centre, centre, stated
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name
 
@@ -183,8 +183,8 @@ def _plain(values: Floats) -> Centre | None:
     if not len(values):
         return None
     mean = interval(values[None], CENTRE_CONFIDENCE)
-    alone = len(values) < 2
-    low, high = (None if alone else float(end[0]) for end in (mean.low, mean.high))
+    few = len(values) < FEWEST_FOR_INTERVAL
+    low, high = (None if few else float(end[0]) for end in (mean.low, mean.high))
     return Centre(float(mean.centre[0]), low, high, len(values))
 
 

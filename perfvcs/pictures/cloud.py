@@ -39,7 +39,7 @@ from perfvcs.pictures.curvesides import (
 from perfvcs.pictures.modelled import Residuals, StoredCurve, stored
 from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.patterns import CLUSTER_MARKERS
-from perfvcs.pictures.sample import DrawnSample
+from perfvcs.pictures.sample import FEWEST_FOR_INTERVAL, DrawnSample
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import number, percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
@@ -245,7 +245,8 @@ class Cloud:
         far = f", {percent(high / low - 1)}" if low > 0 else ""
         lines = [f"means {quantity(low, self.side.unit)} to {quantity(high, self.side.unit)}{far}"]
         lines.append(
-            counted(executions, "execution") + (", no interval" if executions == 1 else "")
+            counted(executions, "execution")
+            + (", no interval" if executions < FEWEST_FOR_INTERVAL else "")
         )
         lines[-1] += f", {counted(judged, 'row')}" + (
             f", {drawn:,} drawn" if drawn < judged else ""

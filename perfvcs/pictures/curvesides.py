@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from perfvcs.check.subject import Subject
 from perfvcs.pictures.canvas import BLUE, VERMILLION, AxisScale
 from perfvcs.pictures.pageparts import DrawnUnit
-from perfvcs.pictures.sample import CENTRE_CONFIDENCE, DrawnSample, samples
+from perfvcs.pictures.sample import CENTRE_CONFIDENCE, FEWEST_FOR_INTERVAL, DrawnSample, samples
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.profile.summary import RECORDER
 from perfvcs.text.quantity import number, quantity
@@ -245,7 +245,7 @@ def replicates(sample: DrawnSample, side: CurveSide) -> Fit | None:
 
 
 def interval(fits: Fit, x: Floats) -> tuple[Floats, Floats] | None:
-    """The 99 % interval of the curves of executions at sizes ``x``; None with fewer than two
+    """The 99 % interval of the curves of executions at sizes ``x``; None with fewer than three
     curves. Both ends have the shape of ``x``.
 
     Student's t at each size by itself, on the logarithms where all curves are above 0.
@@ -257,7 +257,7 @@ def interval(fits: Fit, x: Floats) -> tuple[Floats, Floats] | None:
     with np.errstate(all="ignore"):
         curves = fits.predict(x[:, None], np.flatnonzero(fits.known)[None, :])
     curves = curves[:, np.isfinite(curves).all(axis=0)]
-    if curves.shape[1] < 2:
+    if curves.shape[1] < FEWEST_FOR_INTERVAL:
         return None
     positive = bool((curves > 0).all())
     scaled = np.log(curves) if positive else curves / (np.abs(curves).max() or 1.0)

@@ -316,7 +316,7 @@ def _sample(sample: DrawnSample, *, several: bool, named: bool) -> TableRow:
     centre, unit = sample.centre, sample.meaning.unit
     value, *ends = [None] * 3 if centre is None else [centre.value, centre.low, centre.high]
     between = [_amount(end, unit) for end in ends]
-    if centre is not None and centre.low is not None and centre.too_few:
+    if centre is not None and centre.low is None and centre.executions > 1:
         between = [TableCell("too few")] * 2
     metric = _metric(sample.metric, unit, sample.unit.collector if named else "")
     environment = [TableCell(shorten(sample.environment, 24))] if several else []

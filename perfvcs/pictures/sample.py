@@ -108,7 +108,7 @@ def interval(profile: Profile) -> float:
 @dataclass(frozen=True)
 class Centre:
     """Centre of the executions' medians with its 99 % interval, in the metric's unit; the ends are
-    None with one execution.
+    None with fewer than three executions: of two they may be twenty orders of magnitude apart.
 
     The geometric mean with Student's interval on the log scale; the arithmetic mean where a value
     is not positive.
@@ -118,13 +118,6 @@ class Centre:
     low: float | None
     high: float | None
     executions: int
-
-    @property
-    def too_few(self) -> bool:
-        """Whether there are too few executions for an interval that says anything: of two it may
-        reach over twenty orders of magnitude.
-        """
-        return self.executions < FEWEST_FOR_INTERVAL
 
     def at(self, level: float | None) -> Centre:
         """The same at the level that a verdict states, where there is one; ends move by as much."""
@@ -138,10 +131,18 @@ class Centre:
     def text(self, unit: str) -> str:
         """The centre with its unit, and the interval in percent of it."""
         text = quantity(self.value, unit)
-        if self.low is None or self.high is None or not self.value or self.too_few:
+        if self.low is None or self.high is None or not self.value:
             return text
         low, high = ((end - self.value) / abs(self.value) for end in (self.low, self.high))
         return f"{text} {interval_text(low, high)}"
+
+
+def no_interval(executions: int) -> str:
+    """That so many executions are too few for an interval, for a caption; empty if they are not."""
+    if executions >= FEWEST_FOR_INTERVAL:
+        return ""
+    alone = "one execution has no interval"
+    return alone if executions == 1 else "mean of 2 executions, no interval"
 
 
 def stated(change: Change | None, *, newer: bool) -> float | None:
@@ -168,7 +169,7 @@ def centre(medians: NDArray[np.float64]) -> Centre | None:
     if positive:
         with np.errstate(over="ignore"):
             value, low, high = (float(np.exp(end)) for end in (value, low, high))
-    if len(medians) < 2:
+    if len(medians) < FEWEST_FOR_INTERVAL:
         return Centre(value, None, None, len(medians))
     return Centre(value, low, high, len(medians))
 

@@ -12,7 +12,13 @@ from perfvcs.pictures.bundle import UnitRows
 from perfvcs.pictures.canvas import plain
 from perfvcs.pictures.heat import HeatSide, Panel, Sheet, cells, chosen, limits
 from perfvcs.pictures.pageparts import DrawnUnit
-from perfvcs.pictures.sample import CENTRE_CONFIDENCE, BinColumns, numbered, seconds
+from perfvcs.pictures.sample import (
+    CENTRE_CONFIDENCE,
+    FEWEST_FOR_INTERVAL,
+    BinColumns,
+    numbered,
+    seconds,
+)
 from perfvcs.profile.summary import SAMPLER
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import metric_name, plural
@@ -37,7 +43,7 @@ class Stream:
 
     ``parts`` are the means of ``units``, the largest first, of the shape (units, bins); where
     ``more`` is not 0 a last one is that of so many others. ``mean`` is that of all together,
-    ``low``..``high`` its 99 % interval at each point by itself, NaN below two of the ``count``
+    ``low``..``high`` its 99 % interval at each point by itself, NaN below three of the ``count``
     executions that have one; ``rows`` are as many as went in.
     """
 
@@ -124,7 +130,7 @@ def _amounts(
 
 def _interval(values: Floats) -> Interval:
     """Mean and 99 % interval of each column over the rows that are not NaN, by Student's t; NaN if
-    it has fewer than two.
+    it has fewer than three.
     """
     import numpy as np
 
@@ -138,7 +144,7 @@ def _interval(values: Floats) -> Interval:
         half = quantile((1 + CENTRE_CONFIDENCE) / 2, np.maximum(count - 1, 1)) * np.sqrt(
             variance / count
         )
-    half = np.where(count > 1, half, np.nan)
+    half = np.where(count >= FEWEST_FOR_INTERVAL, half, np.nan)
     return Interval(mean, mean - half, mean + half)
 
 

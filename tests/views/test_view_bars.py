@@ -106,6 +106,11 @@ def test_whiskers_are_the_interval_over_executions_and_one_execution_has_none() 
         [centre * np.exp(half)] * 2, rel=1e-5
     )
     assert "mean of up to 5 executions" in pictures.said(plot)
+    (two,) = drawn(Subject("x", [made(rows[:2] + rows[5:7])]))
+    assert "mean of 2 executions, no interval" in pictures.said(two)
+    (divided,) = drawn(Subject("x", [made(TWICE)]), by="session", stacked="unit")
+    for plot in (two, divided):
+        assert not [one for one in plot.select({"type": ColumnDataSource}) if "low" in one.data]
     (alone,) = drawn(Subject("x", [made([("a", 0, 1.0), ("b", 0, 2.0)])]))
     assert "one execution has no interval" in pictures.said(alone)
     assert not [one for one in alone.select({"type": ColumnDataSource}) if "low" in one.data]

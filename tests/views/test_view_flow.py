@@ -143,18 +143,32 @@ def test_several_executions_have_the_mean_with_students_interval_at_each_moment(
 def test_executions_that_end_early_are_counted_where_they_ran() -> None:
     rows = Resources(
         ["sort"],
-        [0] * 5,
-        [0, 0, 0, 1, 1],
-        iteration=[0, 1, 2, 0, 1],
-        metrics={"wall": [1.0, 2.0, 3.0, 3.0, 4.0]},
+        [0] * 7,
+        [0, 0, 0, 1, 1, 2, 2],
+        iteration=[0, 1, 2, 0, 1, 0, 1],
+        metrics={"wall": [1.0, 2.0, 3.0, 3.0, 4.0, 2.0, 3.0]},
     )
-    (plot,) = drawn(Subject("x", [sample_profile(resources=rows, design=Design(2))]))
+    (plot,) = drawn(Subject("x", [sample_profile(resources=rows, design=Design(3))]))
     assert data(plot, "mean")["y"].tolist() == [2.0, 3.0, 3.0] and data(plot, "mean")[
         "count"
-    ].tolist() == [2, 2, 1]
+    ].tolist() == [3, 3, 1]
     assert len(
         data(plot, "99 % interval")["x"]
-    ) == 2 and "mean of 1 to 2 executions" in pictures.said(plot)
+    ) == 2 and "mean of 1 to 3 executions" in pictures.said(plot)
+
+
+def test_two_executions_have_no_interval_and_say_so() -> None:
+    rows = Resources(
+        ["sort"],
+        [0] * 4,
+        [0, 0, 1, 1],
+        iteration=[0, 1] * 2,
+        metrics={"wall": [1.0, 2.0, 1.1, 2.1]},
+    )
+    (plot,) = drawn(Subject("x", [sample_profile(resources=rows, design=Design(2))]))
+    assert plot.title.text.startswith("mean of 2 executions, no interval")
+    assert "99 % interval" not in labels(plot)
+    assert data(plot, "mean")["y"] == pytest.approx([1.05, 2.05])
 
 
 def test_a_part_without_a_row_at_a_moment_has_nothing_then() -> None:
