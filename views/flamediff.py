@@ -59,7 +59,7 @@ class Flamediff(FlameView):
     def _changed(self, data: dict[StackGroup, Traces]) -> list[tuple[Flame, BoxChange]]:
         """The graphs in which something changed: all others would be grey."""
         graphs = ((flame, contrast(flame)) for flame in flames(data, self.points))
-        return [(flame, boxes) for flame, boxes in graphs if boxes.sure.any()]
+        return [(flame, boxes) for flame, boxes in graphs if boxes.sure[1:].any()]
 
     def render(self, data: dict[StackGroup, Traces]) -> UIElement:
         """One figure per job, engine and metric, callers above callees."""

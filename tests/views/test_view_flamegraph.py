@@ -549,6 +549,68 @@ def test_a_function_has_its_callers_above_and_its_callees_below(
     assert opened.column("name")[:2] == ["all", "main"] and opened.problems() == []
 
 
+AROUND = "document.querySelectorAll('.search button')[1]"
+
+
+@BROWSER
+def test_the_keys_go_up_to_callers_and_down_to_callees(browser: Any, tmp_path: Path) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    opened = Flames(browser, tmp_path, Subject("x", [sampled(CALLS)]))
+    opened.choose(opened.column("name").index("parse"))
+    opened.run(f"{AROUND}.click()")
+    told = []
+    for key in (Keys.HOME, *[Keys.ARROW_UP] * 3, *[Keys.ARROW_DOWN] * 4):
+        opened.press(key)
+        told.append(opened.said.split(" · ")[0])
+    assert told == ["parse", "report", "main", "main", "report", "parse", "scan", "scan"]
+    opened.press(Keys.ARROW_UP)
+    assert opened.said.startswith("parse · ") and opened.problems() == []
+
+
+@BROWSER
+def test_the_button_of_callers_and_callees_says_how_to_return_and_serves_every_graph(
+    browser: Any, tmp_path: Path
+) -> None:
+    from selenium.webdriver.common.keys import Keys
+
+    profile = sampled(CALLS)
+    profile.metrics["busy"] = Metric("s", "none")
+    rows = profile.resources
+    rows.metrics["busy"] = [
+        value if trace >= 0 else None
+        for trace, value in zip(rows.integers("trace"), rows.metrics["samples"], strict=True)
+    ]
+    opened = Flames(browser, tmp_path, Subject("x", [profile]))
+    names = [opened.column("name", plot) for plot in (0, 1)]
+    assert names[0] == names[1] and opened.run(f"{AROUND}.textContent") == "callers and callees"
+    opened.type("scan")
+    opened.choose(names[0].index("parse"))
+    opened.run(f"{AROUND}.click()")
+    assert [opened.column("name", plot)[0] for plot in (0, 1)] == ["parse", "parse"]
+    assert opened.run(f"{AROUND}.textContent") == "all calls"
+    # what was searched is still counted and lit, of the function
+    assert opened.said.count(" 62.5 % of parse") == 2
+    assert opened.said.endswith(" with what it calls")
+    lit = zip(opened.column("name"), opened.column("alpha"), strict=True)
+    assert {name for name, alpha in lit if alpha == 1} == {"scan"}
+    # callers are around what is counted, and can be gone to
+    opened.run("document.querySelector('.search input').value = ''")
+    opened.type("report")
+    assert opened.said.count(" 0.0 % of parse") == 2
+    opened.type(Keys.ENTER)
+    assert "report · a.py:4" in opened.said
+    opened.run(f"{AROUND}.click()")
+    assert [opened.column("name", plot) for plot in (0, 1)] == names
+    assert opened.run(f"{AROUND}.textContent") == "callers and callees"
+    opened.run(f"{AROUND}.click()")  # of the box that was chosen among the callers
+    assert [opened.column("name", plot)[0] for plot in (0, 1)] == ["report", "report"]
+    opened.type(Keys.ESCAPE)
+    assert [opened.column("name", plot) for plot in (0, 1)] == names
+    assert opened.run(f"{AROUND}.textContent") == "callers and callees"
+    assert opened.problems() == []
+
+
 @BROWSER
 def test_rows_in_which_nothing_can_be_seen_are_drawn_after_zooming(
     browser: Any, tmp_path: Path
