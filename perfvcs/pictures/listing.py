@@ -17,7 +17,7 @@ from perfvcs.pictures.pageparts import BenchmarkKey, DrawnUnit
 from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.profile import Profile
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import percent, quantity
+from perfvcs.text.quantity import is_boundless, percent, quantity
 from perfvcs.text.words import ambiguous, metric_name, metric_rank
 
 NAME_CHARACTERS = 64  # characters of a benchmark's name where it stands in full elsewhere
@@ -152,6 +152,14 @@ def _share(value: float | None) -> TableCell | None:
     return None if value is None else TableCell(percent(value), value=100 * value)
 
 
+def _ends(low: float | None, high: float | None) -> list[TableCell | None]:
+    """Both ends of a relative change's interval; a file of numbers has those that bound nothing."""
+    ends = [_share(low), _share(high)]
+    if low is None or high is None or not is_boundless(low, high):
+        return ends
+    return [end and replace(end, text="no bound") for end in ends]
+
+
 def _count(value: int) -> TableCell:
     return TableCell(f"{value:,}", value=value)
 
@@ -204,8 +212,7 @@ def _change(change: Change) -> TableRow:
         *_metric(change.metric, change.unit),
         TableCell("", word=word, sign=style.sign),
         _share(change.effect),
-        _share(change.low),
-        _share(change.high),
+        *_ends(change.low, change.high),
         _amount(change.baseline, change.unit),
         _amount(change.target, change.unit),
         both,

@@ -13,7 +13,7 @@ from perfvcs.check.text import WORD_WIDTH, measure, remarks, wrap
 from perfvcs.check.vocabulary import SURE, said
 from perfvcs.text.characters import COLUMNS, columns, padded, shorten
 from perfvcs.text.document import json_text
-from perfvcs.text.quantity import duration, number, quantity, scale
+from perfvcs.text.quantity import NO_BOUND, duration, is_boundless, number, quantity, scale
 from perfvcs.text.words import apart, counted, listed, metric_name, metric_rank
 
 if TYPE_CHECKING:
@@ -142,6 +142,8 @@ def ratio(change: Change) -> str:
     text = f"{1 + change.effect:.3g} times {how}"
     if change.low is None or change.high is None or change.low == change.high:
         return text
+    if is_boundless(change.low, change.high):
+        return f"{text} {NO_BOUND}"
     return f"{text} [{1 + change.low:.3g}, {1 + change.high:.3g}]"
 
 

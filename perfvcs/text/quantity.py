@@ -26,6 +26,8 @@ UNIT_WIDTH = 24  # characters of a unit
 SMALLEST_SHOWN = 100  # of the last decimal: a level with fewer has lost its digits beside a larger
 MOST_DECIMALS = 2  # of a change in percent, to tell an end of an interval from 0
 HUGE = 1e7  # percent from which on only their power of ten is of interest
+WIDEST = 1e3  # ratio of an interval's ends from which on it bounds nothing
+NO_BOUND = "(no bound)"
 
 
 _MICRO = ContextVar("_MICRO", default="u")
@@ -199,11 +201,25 @@ def change(effect: float, low: float | None, high: float | None) -> str:
 
     >>> change(0.073, 0.051, 0.096), change(0.073, None, None), change(-0.025, -0.049, -0.00046)
     ('+7.3 % [+5.1, +9.6]', '+7.3 %', '-2.50 % [-4.90, -0.05]')
+    >>> change(1.3, -0.9999999, 2e14)
+    '+130 % (no bound)'
     """
     if low is None or high is None:
         return percent(effect)
+    if is_boundless(low, high):
+        return f"{percent(effect)} {NO_BOUND}"
     texts = _alike([effect, low, high])
     return f"{texts[0]} % [{texts[1]}, {texts[2]}]"
+
+
+def is_boundless(low: float, high: float) -> bool:
+    """Whether the interval of a relative change says nothing that a reader can use: it may be less
+    or more than double, and its ends are a factor of 1,000 apart.
+
+    >>> is_boundless(-0.9999999, 2e14), is_boundless(-1.0, 0.2), is_boundless(2.0, 5e4)
+    (True, False, False)
+    """
+    return low < 0 and high > 1 and 1 + high > WIDEST * (1 + low)
 
 
 def _alike(effects: Sequence[float]) -> list[str]:
@@ -242,6 +258,8 @@ def interval(low: float | None, high: float | None) -> str:
     """
     if low is None or high is None:
         return ""
+    if is_boundless(low, high):
+        return NO_BOUND
     least, most = _alike([low, high])
     return f"[{least} %, {most} %]"
 

@@ -86,6 +86,13 @@ def test_a_change_without_interval_has_no_brackets() -> None:
     assert change(0.05, None, 0.1) == "+5.0 %"
 
 
+def test_an_interval_that_bounds_nothing_says_so() -> None:
+    assert change(1.3, -1 + 1e-9, 2e14) == "+130 % (no bound)"
+    assert quantities.interval(-0.999, 0.9995) == "[-99.9 %, +100.0 %]"
+    assert quantities.interval(-0.999, 1.0005) == "(no bound)"
+    assert quantities.interval(0.0, 1e4) == "[0 %, +1,000,000 %]"
+
+
 def test_small_and_large_numbers_stay_readable() -> None:
     assert [number(value) for value in (1e-9, 0.001234, 123456.0, math.nan)] == [
         "1e-09",

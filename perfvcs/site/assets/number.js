@@ -82,6 +82,7 @@ perf.number = (() => {
   // Both ends have as many decimals, or one or two more where one would look like 0.
   const interval = (low, high) => {
     if (low == null || high == null) return "";
+    if (low < 0 && high > 1 && 1 + high > 1000 * (1 + low)) return "(no bound)";
     const values = [100 * low, 100 * high], largest = Math.max(...values.map(Math.abs));
     if (!(largest >= 0.005 && largest < 1e7)) return `[${percent(low)}, ${percent(high)}]`;
     let digits = (percent(largest / 100).slice(0, -2).split(".")[1] || "").length;
