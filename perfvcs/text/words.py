@@ -16,6 +16,10 @@ METRICS = {
     "cpu": "CPU time",
     "maxrss": "peak memory",
     "run_delay": "run-queue delay",
+    "site_bytes": "allocated bytes",  # of a call stack, as the next three
+    "site_count": "allocations",
+    "site_peak": "bytes at the peak",
+    "site_leaked": "bytes not freed",
 }
 FIRST_METRICS = ("wall", "cpu", "maxrss")
 PLURALS = {  # of words that have one

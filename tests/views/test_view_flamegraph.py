@@ -204,7 +204,7 @@ def test_several_metrics_of_the_stacks_are_several_figures() -> None:
         resources=Resources(rows.names, rows.uid, rows.execution, trace=rows.trace, metrics=values),
     )
     (plot,) = drawn(Subject("x", [profile]))
-    assert "site_bytes" in pictures.said(plot) and "100 B per execution" in pictures.said(plot)
+    assert "allocated bytes" in pictures.said(plot) and "100 B per execution" in pictures.said(plot)
     assert not stacks.tree(Subject("x", [profile]), "other").total.any()
 
 
@@ -663,7 +663,7 @@ def test_every_graph_of_a_page_has_a_search_of_its_own(browser: Any, tmp_path: P
     told = opened.run(
         "[...document.querySelectorAll('.search span')].map(one => one.textContent.trim())"
     )
-    assert told[2] == "site_bytes 25.0 %, site_peak 25.0 % with what it calls"
+    assert told[2] == "allocated bytes 25.0 %, bytes at the peak 25.0 % with what it calls"
     assert opened.problems() == []
 
 
