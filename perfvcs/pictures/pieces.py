@@ -4,7 +4,7 @@ first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -19,8 +19,17 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.pictures.bundle import jobs, together
 from perfvcs.pictures.chart import grouped
 from perfvcs.pictures.curvesides import FEWEST_OF_CURVE
+from perfvcs.pictures.echoes import (
+    CPU,
+    MOVED_ALIKE,
+    REMARK,
+    WALL,
+    computing,
+    moved_alike,
+    same_course,
+)
 from perfvcs.pictures.listing import title
-from perfvcs.pictures.pageparts import BenchmarkKey, Naming, Part, parts
+from perfvcs.pictures.pageparts import BenchmarkKey, DrawnUnit, Naming, Part, parts
 from perfvcs.pictures.stacks import groups
 from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.profile.summary import MAX_SIZES, RECORDER
@@ -147,7 +156,8 @@ class PagePiece(NamedTuple):
     """A piece of the subject that becomes one block: which section, under which heading, and what
     to draw.
 
-    ``changed``: a verdict says that it is other than before, or may be.
+    ``changed``: a verdict says that it is other than before, or may be. ``echo``: its figure would
+    say what that of wall time says, whose ``remark`` tells of it.
     """
 
     section: str
@@ -156,6 +166,8 @@ class PagePiece(NamedTuple):
     narrow: Callable[[], Subject]
     scope: Scope = "sample"
     changed: bool = False
+    echo: bool = False
+    remark: str = ""
 
 
 def pieces(subject: Subject, *, curves: bool) -> Iterator[PagePiece]:
@@ -171,14 +183,11 @@ def pieces(subject: Subject, *, curves: bool) -> Iterator[PagePiece]:
     names = Naming.of(subject)
     effects = list(_effects(subject, names))
     yield from (piece for piece in effects if piece.changed or piece.metric in FIRST_METRICS)
-    for group in grouped(subject.history):
-        key = (group[0].label, group[0].uid, group[0].size)
-        yield PagePiece(
-            title(key), key, group[0].metric, partial(Subject, subject.title, history=group)
-        )
-    ordered = list(_benchmarks(subject, names, _Verdicts(subject.report), curves=curves))
+    yield from _courses(subject)
+    waiting = _waiting(subject)
+    ordered = list(_benchmarks(subject, names, waiting, curves=curves))
     yield from (piece for piece in ordered if piece.changed)
-    side_by_side = list(_jobs(subject))
+    side_by_side = list(_jobs(subject, {(unit.job, unit.collector) for unit in waiting}))
     yield from (
         piece for piece in side_by_side if piece.scope != "units" or piece.metric in FIRST_METRICS
     )
@@ -194,26 +203,55 @@ def pieces(subject: Subject, *, curves: bool) -> Iterator[PagePiece]:
     )
 
 
+def _courses(subject: Subject) -> Iterator[PagePiece]:
+    """The history of each benchmark under each metric."""
+    groups = {
+        (group[0].label, group[0].uid, group[0].size, group[0].metric): group
+        for group in grouped(subject.history)
+    }
+    for (*_, metric), group in groups.items():
+        key = (group[0].label, group[0].uid, group[0].size)
+        wall, cpu = (groups.get((*key, time)) for time in (WALL, CPU))
+        same = wall is not None and cpu is not None and same_course(wall, cpu)
+        narrow = partial(Subject, subject.title, history=group)
+        yield _marked(PagePiece(title(key), key, metric, narrow), same=same)
+
+
+def _marked(piece: PagePiece, *, same: bool, remark: str = REMARK) -> PagePiece:
+    """The piece, where CPU time is the ``same`` as wall time, which ``remark`` says."""
+    if piece.metric == CPU:
+        return piece._replace(echo=same)
+    return piece._replace(remark=remark) if same and piece.metric == WALL else piece
+
+
 def _effects(subject: Subject, names: Naming) -> Iterator[PagePiece]:
     """The changes of each metric."""
     if subject.report is None:
         return
+    same = moved_alike(subject.report)
     for metric in sorted({change.metric for change in subject.report.changes}, key=metric_rank):
         mine = [change for change in subject.report.changes if change.metric == metric]
         changes = [msgspec.structs.replace(change, job=names.change(change)[0]) for change in mine]
         report = msgspec.structs.replace(subject.report, changes=changes)
         moved = any(WORDS[change.word].moved for change in changes)
-        yield PagePiece(
-            "All changes",
-            None,
-            metric,
-            partial(Subject, subject.title, report=report),
-            changed=moved,
-        )
+        narrow = partial(Subject, subject.title, report=report)
+        piece = PagePiece("All changes", None, metric, narrow, changed=moved)
+        yield _marked(piece, same=same, remark=MOVED_ALIKE)
 
 
-def _jobs(subject: Subject) -> Iterator[PagePiece]:
-    """Pieces of all units of a job together: call stacks, courses over time, and each metric."""
+def _waiting(subject: Subject) -> set[DrawnUnit]:
+    """The benchmarks with another wall time than CPU time, or without one of them."""
+    metrics: dict[DrawnUnit, set[str]] = {}
+    for part in parts(subject):
+        metrics.setdefault(part.unit, set()).add(part.metric)
+    return metrics.keys() - computing(subject)
+
+
+def _jobs(subject: Subject, waiting: Container[tuple[str, str]]) -> Iterator[PagePiece]:
+    """Pieces of all units of a job together: call stacks, courses over time, and each metric.
+
+    ``waiting``: jobs in which something has another wall time than CPU time.
+    """
     stacks, whole, units = groups(subject), jobs(subject), together(subject)
     keys = [(job.label, job.collector) for job in whole]
     names = dict(zip(keys, named(keys), strict=True))
@@ -227,7 +265,8 @@ def _jobs(subject: Subject) -> Iterator[PagePiece]:
         )
     for (job, metric), mine in units.items():
         with_report = partial(replace, mine, report=subject.report)
-        yield PagePiece(names[job.label, job.collector], None, metric, with_report, "units")
+        piece = PagePiece(names[job.label, job.collector], None, metric, with_report, "units")
+        yield _marked(piece, same=(job.label, job.collector) not in waiting)
 
 
 class _Verdicts:
@@ -263,11 +302,14 @@ class _Verdicts:
 
 
 def _benchmarks(
-    subject: Subject, names: Naming, verdicts: _Verdicts, *, curves: bool
+    subject: Subject, names: Naming, waiting: Collection[DrawnUnit], *, curves: bool
 ) -> Iterator[PagePiece]:
     """Benchmarks, those first that matter most; with ``curves`` those over all their sizes before
     the others.
+
+    ``waiting`` have another wall time than CPU time.
     """
+    verdicts = _Verdicts(subject.report)
     separate = [part for part in parts(subject) if not part.traced]
     if curves:
         along = [
@@ -282,11 +324,13 @@ def _benchmarks(
         }
         separate = [part for part in separate if (part.unit.job, part.unit.uid) not in aside]
         by_place = [(part, verdicts.of(part)) for part in along]
+        sized = {unit._replace(size=None) for unit in waiting}
         for part, verdict in sorted(
             by_place,
             key=lambda pair: (pair[0].metric in FIRST_METRICS[1:], verdicts.place(pair[1])),
         ):
-            yield _piece(part, verdict, names.unit(part.unit), "sizes")
+            same = part.unit._replace(size=None) not in sized
+            yield _marked(_piece(part, verdict, names.unit(part.unit), "sizes"), same=same)
     first: dict[BenchmarkKey, int] = {}
     placed = [
         (part, verdict := verdicts.of(part), names.unit(part.unit), verdicts.place(verdict))
@@ -295,7 +339,7 @@ def _benchmarks(
     for _, _, key, place in placed:
         first[key] = min(first.get(key, place), place)
     for part, verdict, key, _ in sorted(placed, key=lambda row: first[row[2]]):
-        yield _piece(part, verdict, key, "sample")
+        yield _marked(_piece(part, verdict, key, "sample"), same=part.unit not in waiting)
 
 
 def _piece(part: Part, verdict: Change | None, key: BenchmarkKey, scope: Scope) -> PagePiece:

@@ -198,7 +198,8 @@ class PageFigures:
             and section is not None
             and section.blocks
         )
-        block, complete = FigureBlock(metric_name(piece.metric), [], []), True
+        remarks = [] if self.asked or not piece.remark else [piece.remark]
+        block, complete = FigureBlock(metric_name(piece.metric), [], remarks), True
         for (name, view, data), remark in islice(telling, 1 if folded else None):
             both = len(self.sections) + (section is None) <= BOTH
             layout, number = (
@@ -265,6 +266,8 @@ def draw(
         if chosen
         else []
     )
+    echoes = [] if asked else [piece for piece in cut if piece.echo]
+    cut = [piece for piece in cut if asked or not piece.echo]
     figures, points = (
         PageFigures(FigureArchive(backend), table, asked),
         _points(len(cut) * len(chosen)),
@@ -280,6 +283,7 @@ def draw(
             drawn = figures.block(piece, chain.from_iterable(suited), points, room)
         if not drawn:
             figures.left_out.append(piece)
+    figures.left_out += echoes
     if not figures.sections:
         for scope in sorted(by_scope, key=get_args(Scope).index):
             whole = PagePiece(subject.title, None, "", partial(replace, subject), scope)

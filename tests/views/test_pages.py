@@ -266,7 +266,7 @@ def test_every_figure_says_in_words_whose_it_is_what_its_numbers_are_and_how_to_
     assert labels(html)[0] == "All changes, wall time: 1 degradation, 1 inconclusive. " + " ".join(
         str(effects.__doc__).split()
     )
-    assert labels(html)[3].startswith(
+    assert labels(html)[2].startswith(
         "benchmark 1 --with data/1k.txt, wall time: degradation +26.6 % [+22.5,\u00a0+30.8], 13.27"
         " → 16.80 ms. "
     )
@@ -522,3 +522,13 @@ def test_what_fails_can_be_accepted_by_a_command_that_stands_there() -> None:
     for line in lines:
         first = line.accept.removeprefix("accept: ").partition(" ")[0].rstrip(",")
         assert re.search(rf"<code>perf accept [^<]*{first}[^<]* --reason TEXT</code>", html)
+
+
+def test_cpu_time_that_is_wall_time_is_not_drawn_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = labels(page.render(pictures.one(executions=10)))
+    assert any("CPU time" in label for label in drawn)
+    monkeypatch.setitem(pictures.CENTRES, "cpu", pictures.CENTRES["wall"])
+    html = page.render(pictures.one(executions=10))
+    assert not any("CPU time" in label for label in labels(html))
+    assert html.count("CPU time is the same, within the intervals or 1 %") == 2
+    assert any("CPU time" in label for label in labels(page.render(pictures.one(), "executions")))
