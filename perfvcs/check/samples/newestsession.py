@@ -76,11 +76,13 @@ def newest_sessions(compared: Sequence[Compared]) -> list[NewestSession | None]:
     present level nor at the one before the newest step, and where the target is not its newest
     commit or has several sessions.
     """
+    sessions: list[NewestSession | None] = [None] * len(compared)
+    asked = [index for index, pair in enumerate(compared) if pair.is_judged]
+    if not asked:
+        return sessions
     from perfvcs.statistics.changepoints.judgement import judge_all
 
-    asked = [index for index, pair in enumerate(compared) if pair.is_judged]
     judgements = judge_all([compared[index].past.means for index in asked], unusual=True)
-    sessions: list[NewestSession | None] = [None] * len(compared)
     for index, judgement in zip(asked, judgements, strict=True):
         sessions[index] = _newest_session(compared[index], judgement)
     return sessions
