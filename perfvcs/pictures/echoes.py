@@ -54,7 +54,7 @@ def _equal(wall: Centre, cpu: Centre) -> bool:
 
 
 def _covers(centre: Centre, value: float) -> bool:
-    if centre.low is None or centre.high is None or centre.too_few:
+    if centre.low is None or centre.high is None:
         return False
     return centre.low <= value <= centre.high
 
