@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 APART = 0.05  # least difference between two ways to time, as a share, that says something
 FIFTH = 5  # the part of the plain pairs that may show a gain by chance
 HALF = 0.5  # of the effect: what an honest one keeps, however it is timed
+MOST_GAINED = -0.999  # an effect that has a logarithm
 FEWEST_LATER = 2  # executions behind the first one
 CONFIDENCE = 0.99
 LEAST_ADOPTED = 0.02  # of the base's CPU time: what a process that nothing waits for may take
@@ -199,10 +200,12 @@ def _base(plain: Plain, gains: Sequence[Change]) -> GuardCheck:
     gain = _surest(gains)
     early = [time for time in plain.early.times(gain.metric)[1:] if time > 0]
     later = [time for time in plain.base.times(gain.metric)[1:] if time > 0]
+    if plain.drawn:  # those with the same inputs
+        later = later[: len(early)]
     if min(len(early), len(later)) < FEWEST_LATER:
         return GuardCheck("doubted", TOO_SMALL)
     longer = log(geometric_mean(later) / geometric_mean(early))
-    if longer <= max(APART, HALF * -log1p(gain.effect or 0.0)):
+    if longer <= max(APART, HALF * -log1p(max(gain.effect or 0.0, MOST_GAINED))):
         return PASSED
     name = metric_name(gain.metric)
     return GuardCheck(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 CACHES = ("__pycache__", ".pytest_cache", ".hypothesis", ".mypy_cache", ".perf", ".git")
 OWN = (".perf", ".git")
 Stamp = tuple[int, int, int]  # inode, size, time of the last change (ns)
-Stamps = dict[tuple[Path, str], Stamp | None]  # by folder and path; None: it is gone
+Stamps = dict[Path, dict[str, Stamp | None]]  # by folder and path; None: it is gone
 MOST_FILES = 20_000  # that are looked at in one folder
 MOST_BYTES = 100_000_000  # that are read in one folder
 
@@ -24,24 +24,30 @@ MOST_BYTES = 100_000_000  # that are read in one folder
 def files(folder: Path, without: Container[str] = CACHES) -> Iterator[str]:
     """The files below a folder, by their relative paths; not those in folders of these names."""
     seen = count()
+    start = len(f"{folder}/")
     for parent, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name not in without]
-        for name in names:
+        folders[:] = sorted(name for name in folders if name not in without)
+        for name in sorted(names):
             if next(seen) >= MOST_FILES:
                 return
-            yield str(Path(parent, name).relative_to(folder))
+            yield f"{parent}/{name}"[start:]
 
 
 def digests(folder: Path) -> dict[str, str]:
-    """The digests of the files below a folder, until so many bytes are read."""
+    """The digests of the files below a folder, until so many bytes are read; empty for a file that
+    was not read.
+    """
     found: dict[str, str] = {}
     left = MOST_BYTES
     for name in files(folder):
         try:
             status = (folder / name).lstat()
-            left -= status.st_size
-            if not stat.S_ISREG(status.st_mode) or left < 0:
+            if not stat.S_ISREG(status.st_mode):
                 continue
+            found[name] = ""
+            if status.st_size > left:
+                continue
+            left -= status.st_size
             with (folder / name).open("rb") as file:
                 found[name] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError:
@@ -54,26 +60,31 @@ def stamps(folders: Iterable[Path]) -> Stamps:
     others would run, is among them.
     """
     return {
-        (folder, name): stamp
+        folder: {name: _stamp(f"{folder}/{name}") for name in files(folder, OWN)}
         for folder in folders
-        for name in files(folder, OWN)
-        if (stamp := _stamp(folder / name))
     }
 
 
 def differing(before: Stamps, after: Stamps) -> set[str]:
-    """The names whose stamps are not the same, or that only one has, unless there are more."""
-    names = before.keys() & after
-    if max(len(before), len(after)) < MOST_FILES:
-        names = before.keys() | after
-    return {
-        name for folder, name in names if before.get((folder, name)) != after.get((folder, name))
-    }
+    """The names of files that are changed or gone, however many others came, and of those that are
+    new, unless there were more before than are looked at.
+    """
+    names: set[str] = set()
+    for folder, old in before.items():
+        new = after.get(folder, {})
+        names |= {
+            name
+            for name, stamp in old.items()
+            if (new[name] if name in new else _stamp(f"{folder}/{name}")) != stamp
+        }
+        if len(old) < MOST_FILES:
+            names |= new.keys() - old
+    return names
 
 
-def _stamp(file: Path) -> Stamp | None:
+def _stamp(file: str) -> Stamp | None:
     try:
-        status = file.lstat()
+        status = os.lstat(file)
     except OSError:
         return None
     return status.st_ino, status.st_size, status.st_ctime_ns

@@ -104,7 +104,9 @@ class Plain(msgspec.Struct):
         (first, second), target = self.base.written, self.target.written
         stable = {path for path, digest in first.items() if second.get(path) == digest}
         return sorted(
-            path for path in stable if any(files.get(path) != first[path] for files in target)
+            path
+            for path in stable
+            if first[path] and any(files.get(path) not in ("", first[path]) for files in target)
         )
 
     @property

@@ -10,6 +10,7 @@ import msgspec
 from perfvcs.check.change import exceeded
 from perfvcs.judge.executionchecks import examine_executions
 from perfvcs.judge.guardcheck import PASSED, GuardCheck, worst
+from perfvcs.judge.plain import BASE
 from perfvcs.plugins.collector import OF_COPIES
 from perfvcs.profile.naming import is_whole, labelled
 from perfvcs.text.quantity import percent, quantity
@@ -41,10 +42,10 @@ class Parts(NamedTuple):
 
     @classmethod
     def of(cls, profiles: Iterable[Profile]) -> Parts:
-        """The units of profiles; harnesses fit how often they do their work to the clock, so that a
-        process takes as long whatever one time takes.
+        """The units of the base's profiles, in which no target has a say; harnesses fit how often
+        they do their work to the clock, so that a process takes as long whatever one time takes.
         """
-        found = list(profiles)
+        found = [profile for profile in profiles if profile.design.version == BASE]
         often: dict[tuple[str, str], float] = {}
         for profile in found:
             if "reads" in profile.job.options:
@@ -219,10 +220,16 @@ def _contradiction(
     ]
     reported = sum(part.baseline or 0.0 for part in parts)
     gained = sum(max(0.0, -(part.shift_high or 0.0)) for part in parts)
+    often = [reported_as.often.get((part.series, part.uid), 0.0) for part in parts]
     in_all = sum(
-        max(0.0, -(part.shift_high or 0.0)) * reported_as.often.get((part.series, part.uid), 0.0)
-        for part in parts
+        max(0.0, -(part.shift_high or 0.0)) * times
+        for part, times in zip(parts, often, strict=True)
     )
+    all_parts = sum(
+        (part.baseline or 0.0) * times for part, times in zip(parts, often, strict=True)
+    )
+    if all_parts > (whole.baseline or 0.0):  # they run beside each other, or one in another
+        in_all = 0.0
     # of a busy machine's wall time, much is nobody's
     whole_time = min(change.baseline or 0.0 for change in [whole, *processors])
     if not whole.baseline or reported > whole.baseline:
@@ -231,9 +238,10 @@ def _contradiction(
         return PASSED
     if whole.shift_low is None or whole.shift_high is None:
         return PASSED
-    said = f"{whole.job} reports that it takes {quantity(gained, 's')} less, but its process"
-    least = HALF * max(gained, in_all)
-    if gained >= LEAST_SHARE * whole.baseline and whole.shift_low >= -least:
+    most_gained = max(gained, in_all)
+    said = f"{whole.job} reports that it takes {quantity(most_gained, 's')} less, but its process"
+    least = HALF * most_gained
+    if gained >= LEAST_SHARE * whole.baseline and whole.shift_low >= -HALF * gained:
         most = quantity(max(0.0, -whole.shift_low), "s")
         moved = "the work moved out of what is timed"
         return GuardCheck("rejected", f"{said} takes {most} less at most: {moved}")

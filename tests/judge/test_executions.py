@@ -14,6 +14,7 @@ from perfvcs.git.project import Project
 from perfvcs.judge.candidate import leading_out
 from perfvcs.judge.deciding import deciding
 from perfvcs.judge.executionchecks import examine_executions
+from perfvcs.judge.footprint import digests
 from perfvcs.judge.plain import Plain, Side
 from perfvcs.launcher.namespaces import around, lacking_layers, layer
 
@@ -72,6 +73,14 @@ class TestGains:
         assert words(plain(base, target, [1.0]), gained(0.17))["base"] == "doubted"
         assert words(plain(base, target, [*self.EARLY]))["base"] == "passed"
 
+    def test_a_base_is_compared_with_itself_for_the_same_inputs(self) -> None:
+        early, later = [1.0, 1.0, 0.5, 0.5], [1.0, 1.0, 0.5, 0.5] + [2.0] * 26
+        seen = plain(later, [0.5 * time for time in later], early)
+        assert words(seen, gained(0.5))["base"] == "doubted"
+        seen.drawn = True
+        assert words(seen, gained(0.5))["base"] == "passed"
+        assert words(seen, gained(1.0))["base"] == "passed"
+
     def test_work_of_processes_that_nothing_waits_for_is_seen_from_2_percent_on(self) -> None:
         seen = plain([1.0] * 5, [0.9] * 5, [*self.EARLY])
         seen.target.adopted = 0.01
@@ -118,6 +127,19 @@ class TestFiles:
         assert seen.differing == ["out"]
         seen.target.written = [{}, {}]
         assert seen.differing == ["out"]
+
+    def test_what_was_not_read_does_not_differ(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("perfvcs.judge.footprint.MOST_BYTES", 5)
+        for name, text in {"a": "x" * 6, "b": "xx", "c": "xxx"}.items():
+            (tmp_path / name).write_text(text)
+        found = digests(tmp_path)
+        assert (found["a"], bool(found["b"]), bool(found["c"])) == ("", True, True)
+        seen = plain([], [], [])
+        seen.base.written = [{**found, "a": "1"}] * 2
+        seen.target.written = [found] * 2
+        assert seen.differing == []
 
 
 class TestDeciding:

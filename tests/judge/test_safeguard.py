@@ -60,11 +60,15 @@ class TestClocks:
         rows = Resources(
             names=["build", "part"], uid=[0, 1, 1, 0, 1, 1], execution=[0] * 3 + [1] * 3
         )
+        fewer = Resources(names=["build", "part"], uid=[0, 1], execution=[0, 0])
         kinds = (("time", {}), ("rebuild", {}), ("harness", {"reads": "googlebenchmark"}))
         profiles: Any = [
             SimpleNamespace(
-                job=SimpleNamespace(key=name, collector=name, options=options), resources=rows
+                job=SimpleNamespace(key=name, collector=name, options=options),
+                resources=resources,
+                design=SimpleNamespace(version=version),
             )
+            for version, resources in ((0, rows), (1, fewer))
             for name, options in kinds
         ]
         parts = Parts.of(profiles)
@@ -81,6 +85,11 @@ class TestClocks:
         assert seen == ["passed", "doubted"]
         changes[0] = change("build", 2.0, -0.08)
         parts = Parts((), {("0" * 64, "part"): 1.0})
+        assert examine(Seen(CANDIDATE, changes, [], QUIET, parts=parts))["clocks"].word == "passed"
+
+    def test_parts_that_run_beside_each_other_are_not_added_up(self) -> None:
+        changes = [change("build", 1.05, -0.5), change("part", 1.0, -0.5)]
+        parts = Parts((), {("0" * 64, "part"): 8.0})
         assert examine(Seen(CANDIDATE, changes, [], QUIET, parts=parts))["clocks"].word == "passed"
 
 
@@ -111,6 +120,20 @@ class TestFootprint:
         before = stamps(folders)
         (folders[1] / "work.py").write_text("longer")
         assert differing(before, stamps(folders)) == {"work.py"}
+
+    def test_files_that_many_others_hide_are_looked_at(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("perfvcs.judge.footprint.MOST_FILES", 3)
+        (tmp_path / "work.py").write_text("x")
+        before = stamps([tmp_path])
+        for number in range(4):
+            (tmp_path / f"junk-{number}").write_text("x")
+        crowded = stamps([tmp_path])
+        assert differing(before, crowded) == {"junk-0", "junk-1", "junk-2"}
+        (tmp_path / "work.py").write_text("longer")
+        assert "work.py" in differing(before, stamps([tmp_path]))
+        assert differing(crowded, stamps([tmp_path])) == set()
 
 
 class TestBuilds:
