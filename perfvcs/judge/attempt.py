@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from perfvcs.environment.variables import SEED_PLACEHOLDER
-from perfvcs.judge.footprint import differing, digests, files, stamps
+from perfvcs.judge.footprint import differing, digests, files, is_deletion, stamps
 from perfvcs.judge.plain import BASE, SAME_SEED, Plain, Side
 from perfvcs.launcher import LaunchOptions, launch
 from perfvcs.launcher.execution import LaunchError, failure, name_command
@@ -83,6 +83,13 @@ class Attempt:
             if not self._can_go_on or time.monotonic() + self._took > end:
                 return
             self.turn(turn)
+
+    def complete(self) -> None:
+        """Execute as often as the guard needs, as long as the budget lasts."""
+        while self._can_go_on and len(self.plain.target.seconds) < ROUNDS:
+            if time.monotonic() + self._took > self.end:
+                return
+            self.more()
 
     def more(self) -> None:
         """Execute once more on each side."""
@@ -190,7 +197,10 @@ class Attempt:
 
     def _note_written(self, side: Side, folder: Path) -> None:
         """Note what an execution wrote into its copy, and of the first ones what that is."""
-        side.files |= set(files(folder))
+        names = set(files(folder))
+        deleted = {name for name in names if is_deletion(folder / name)}
+        side.deleted |= deleted
+        side.gone |= names - deleted
         if len(side.written) < len(SAME_SEED):
             side.written.append(digests(folder))
 

@@ -111,11 +111,14 @@ def _first_execution(plain: Plain) -> GuardCheck:
 
 
 def _files_left(plain: Plain) -> GuardCheck:
-    left = plain.left
-    if left and not plain.target.failure:
-        return GuardCheck(
-            "warning", f"{plain.job} leaves files that the base does not: {listed(left)}"
-        )
+    kinds = {"leaves": plain.written, "deletes": plain.deleted}
+    said = [
+        f"{plain.job} {does} files that the base does not: {listed(names)}"
+        for does, names in kinds.items()
+        if names
+    ]
+    if said and not plain.target.failure:
+        return GuardCheck("warning", "; ".join(said))
     return _untried(plain) or PASSED
 
 

@@ -55,6 +55,15 @@ def digests(folder: Path) -> dict[str, str]:
     return found
 
 
+def is_deletion(file: Path) -> bool:
+    """Whether this stands in a layer for a file that is gone: overlayfs has such a device there."""
+    try:
+        status = file.lstat()
+    except OSError:
+        return False
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
+
+
 def stamps(folders: Iterable[Path]) -> Stamps:
     """What shows that a file below one of some folders was changed; what interpreters compiled, and
     others would run, is among them.

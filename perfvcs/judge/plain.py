@@ -19,7 +19,8 @@ SHORT = 0.03  # seconds; below, what a first execution takes longer says nothing
 class Side(msgspec.Struct):
     """The executions of one side: what they took by wall and by CPU time (s), the digests of their
     outputs (empty where these are not read) and of the files that each wrote into its copy (by
-    path; none where these stay), the files and processes that they left, the most CPU time (s) of
+    path; none where these stay), the files that they left, that are gone with the layer over their
+    copy, and that they deleted there, the processes that they left, the most CPU time (s) of
     processes for which nobody waited, the files of the base's copy that they changed, and why one
     failed.
     """
@@ -29,6 +30,8 @@ class Side(msgspec.Struct):
     outputs: list[str] = []
     written: list[dict[str, str]] = []
     files: set[str] = set()
+    gone: set[str] = set()
+    deleted: set[str] = set()
     processes: int = 0
     adopted: float = 0.0
     changed: list[str] = []
@@ -80,6 +83,17 @@ class Plain(msgspec.Struct):
     def left(self) -> list[str]:
         """The files that the target leaves, and the base does not."""
         return sorted(self.target.files - self.base.files - self.early.files)
+
+    @property
+    def written(self) -> list[str]:
+        """The files that the target leaves, or that only a layer forgets, and the base does not."""
+        base = self.base.files | self.base.gone | self.early.files
+        return sorted((self.target.files | self.target.gone) - base)
+
+    @property
+    def deleted(self) -> list[str]:
+        """The files that the target deletes in its copy, and the base does not."""
+        return sorted(self.target.deleted - self.base.deleted)
 
     @property
     def failed(self) -> bool:

@@ -198,7 +198,10 @@ def _measured(
 
     def is_decided(report: Report) -> bool:
         """Whether what a job gave so far decides it, if the others say nothing else."""
-        return decide(asked.expectation, report.changes, jobs=jobs).word != "not decided"
+        word = decide(asked.expectation, report.changes, jobs=jobs).word
+        if word == "proved":
+            trials.complete()
+        return word != "not decided"
 
     empty = empty_ruling(asked, candidate)
     try:

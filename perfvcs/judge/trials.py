@@ -53,6 +53,7 @@ class Trials:
         sealed: bool = False,
     ) -> None:
         self.budget, self.check, self.sealed = budget, check, sealed
+        self.end = time.monotonic() + budget
         self.tries: Sequence[Attempt] = ()
         self.incorrect: dict[int, str] = {}
         self.early: dict[int, Side] = {}
@@ -110,6 +111,12 @@ class Trials:
         for place, attempt in enumerate(self.tries):
             attempt.run((end - time.monotonic()) / (len(self.tries) - place))
         look(BASE)
+
+    def complete(self) -> None:
+        """Execute what the guard still needs once the measurement is decided."""
+        for attempt in self.tries:
+            attempt.end = min(attempt.end, self.end)
+            attempt.complete()
 
     def note(self, changed: Iterable[str], position: int) -> None:
         """Note files of the base's copy that the version at a position changed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,13 @@ from conftest import Project as Repository
 
 from perfvcs.check.change import Change
 from perfvcs.git.project import Project
+from perfvcs.judge.attempt import Attempt
 from perfvcs.judge.candidate import leading_out
 from perfvcs.judge.deciding import deciding
 from perfvcs.judge.executionchecks import examine_executions
-from perfvcs.judge.footprint import digests
+from perfvcs.judge.footprint import digests, is_deletion
 from perfvcs.judge.plain import Plain, Side
+from perfvcs.judge.trials import Trials
 from perfvcs.launcher.namespaces import around, lacking_layers, layer
 
 RUNNER = '[tool.pytest.ini_options]\naddopts = "-q"\n'
@@ -94,6 +97,30 @@ class TestGains:
         assert words(seen, gained(0.1))["variables"] == "doubted"
 
 
+class TestComplete:
+    @pytest.fixture
+    def attempt(self) -> Any:
+        """One that has two executions of each side, each of which takes 1 s."""
+        attempt = object.__new__(Attempt)
+        attempt.plain = plain([1.0] * 2, [1.0] * 2, [])
+        attempt._took, attempt._is_over, attempt.end = 1.0, False, math.inf
+        return attempt
+
+    def test_what_the_guard_needs_is_executed_while_the_budget_lasts(
+        self, attempt: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(
+            Attempt, "turn", lambda self, turn: self.plain.target.seconds.append(float(turn))
+        )
+        trials = Trials(0.5, lambda *_: None)
+        trials.tries = [attempt]
+        trials.complete()
+        assert len(attempt.plain.target.seconds) == 2
+        trials.end = attempt.end = math.inf
+        trials.complete()
+        assert attempt.plain.target.seconds[2:] == [2.0, 3.0, 4.0]
+
+
 class TestFirst:
     TIMES = (2.0, 0.5, 0.5, 0.5)
 
@@ -118,6 +145,15 @@ class TestFirst:
 
 
 class TestFiles:
+    def test_what_a_layer_forgets_is_no_cache(self) -> None:
+        seen = plain([0.5] * 4, [2.0, 0.5, 0.5, 0.5], [0.5] * 4)
+        seen.target.gone, seen.target.deleted = {"out-1.json"}, {"old"}
+        checks = examine_executions([seen], [])
+        assert checks["first_execution"].word == "warning"
+        said = checks["files_left"].said
+        assert "leaves files that the base does not: out-1.json;" in said
+        assert "deletes files that the base does not: old" in said
+
     def test_what_the_base_always_writes_has_to_be_written(self) -> None:
         seen = plain([], [], [])
         seen.base.written = [{"out": "a", "log": "1"}, {"out": "a", "log": "2"}]
@@ -217,13 +253,21 @@ def test_what_is_written_into_a_layer_vanishes_with_it(tmp_path: Path) -> None:
     for folder in (copy, scratch, other):
         folder.mkdir()
     (copy / "old").write_text("old")
-    script = f"echo new >old; echo new >new; cat old new; ! touch {tmp_path}/no; touch {other}/yes"
+    (copy / "bad").write_text("bad")
+    script = f"rm bad; echo new >old; echo new >new; cat old new; ! touch {tmp_path}/no; touch {other}/yes"
     within = around(scratch, [tmp_path], [scratch, other], layered=copy)
     done = subprocess.run(
         [*within, "/bin/sh", "-c", script], cwd=copy, capture_output=True, text=True, check=True
     )
     assert done.stdout == "new\nnew\n"
-    assert [(file.name, file.read_text()) for file in copy.iterdir()] == [("old", "old")]
-    assert sorted(file.name for file in layer(scratch).iterdir()) == ["new", "old"]
+    assert [(file.name, file.read_text()) for file in sorted(copy.iterdir(), reverse=True)] == [
+        ("old", "old"),
+        ("bad", "bad"),
+    ]
+    assert {file.name: is_deletion(file) for file in layer(scratch).iterdir()} == {
+        "bad": True,
+        "new": False,
+        "old": False,
+    }
     assert (other / "yes").exists()
     assert not (tmp_path / "no").exists()
