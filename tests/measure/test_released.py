@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from conftest import Project, Said
 
+from perfvcs.git import ancestry
 from perfvcs.git import project as git
-from perfvcs.git.ancestry import releases, version
+from perfvcs.git.ancestry import releases
 from perfvcs.profile import Profile
 from perfvcs.profile.buildidentity import DEPENDENCIES
 from perfvcs.repository import Repository
@@ -63,7 +64,7 @@ def test_tags_of_versions_are_releases_the_newest_first(released: Project) -> No
     ],
 )
 def test_the_number_of_a_release_is_the_whole_number_of_its_tag(tag: str, number: str) -> None:
-    assert version(tag) == number
+    assert ancestry.version(tag) == number
 
 
 @pytest.mark.slow
