@@ -5,7 +5,6 @@ by themselves.
 from __future__ import annotations
 
 import re
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise
@@ -14,10 +13,10 @@ from typing import NamedTuple
 from perfvcs.check.change import Difference
 from perfvcs.git.blobs import ChangedFile
 from perfvcs.git.links import Links, TooManyLinks
+from perfvcs.jobs.commandwords import LONGEST_COMMAND, PYTHON, entered, started, words
 from perfvcs.jobs.configchanges import MOST_NAMED, Table, tables, texts
 from perfvcs.profile.rules import RULES_FILE
 
-LONGEST_COMMAND = 20_000  # characters; splitting takes a time quadratic in its words
 DEEPEST_ENTRY = 100  # folders
 MOST_FILLED = 10_000  # paths with the name of a workload in them
 MOST_ENTERED = 8  # folders of one command that it enters
@@ -58,17 +57,13 @@ READ_BY = {
 }
 PYTEST_FILES = re.compile(rf"{ANY_FOLDER}(?:{PYTEST})")
 TOOLS = {
-    re.compile(rf"\b(?:{tool})\b"): re.compile(rf"{ANY_FOLDER}(?:{names})")
-    for tool, names in READ_BY.items()
+    re.compile(tool): re.compile(rf"{ANY_FOLDER}(?:{names})") for tool, names in READ_BY.items()
 }
+NODE_SCRIPT = re.compile(r"[^-][^\s]*\.[cm]?[jt]s")
 
 # what stands before or behind a path in a word: --conf=run.ini, @args
 APART = re.compile(r"[\s=,:;&|<>()@\"'`]+")
 SHORT = re.compile(r"-[A-Za-z](?=[^-])")  # an option that its value follows at once: -frun.mk
-ENTERING = frozenset(
-    {"cd", "pushd", "-C", "--chdir", "--cwd", "--directory", "--prefix", "--project"}
-)
-PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 WORKLOAD = "{workload}"
 
 
@@ -94,21 +89,31 @@ def of_files(
     A file that a command names, or to which a link of a benchmark leads, may be the program itself:
     it is not listed where it alone changed. New tests are not listed.
     """
+    differences = []
     try:
-        return _of_files(old, new, changed, links or Links())
+        kinds = by_kind(old, new, changed, links or Links())
     except TooManyLinks:
-        return [
-            Difference(what="links (too many to follow)"),
-            *_of_files(old, new, changed, Links()),
-        ]
+        differences = [Difference(what="links (too many to follow)")]
+        kinds = by_kind(old, new, changed, Links())
+    return differences + [
+        Difference(
+            what=f"the {kind}",
+            files=[file.path for file in files[:MOST_NAMED]],
+            more=max(0, len(files) - MOST_NAMED),
+        )
+        for kind, files in kinds.items()
+    ]
 
 
-def _of_files(
+def by_kind(
     old: Table, new: Table, changed: Sequence[ChangedFile], links: Links
-) -> list[Difference]:
+) -> dict[str, list[ChangedFile]]:
+    """The files of each kind among those that differ, all of them: what commands name first, and
+    what is new last. Raises TooManyLinks.
+    """
     both = [new] if old == new else [old, new]
     asked = [text for table in both for text in commands(table)]
-    tools = [names for tool, names in TOOLS.items() if any(map(tool.search, asked))]
+    tools = _read_by({each.program for text in asked for each in started(text)})
     tests = any(map(_runs_tests, both))
     places = _places(both, links)
     overlay, workloads, named = map(_with_above, (places.overlay, places.workloads, places.named))
@@ -147,7 +152,11 @@ def _of_files(
     kinds: dict[str, list[ChangedFile]] = defaultdict(list)
     for file in seen:
         kinds[kind(file)].append(file)
-    return [_difference(kind, kinds[kind], named) for kind in KINDS if kind in kinds]
+    return {
+        kind: sorted(kinds[kind], key=lambda file: (file.added, file.path not in named))
+        for kind in KINDS
+        if kind in kinds
+    }
 
 
 def _with_above(places: Iterable[str]) -> set[str]:
@@ -158,13 +167,6 @@ def _with_above(places: Iterable[str]) -> set[str]:
 def _around(path: str) -> set[str]:
     """The path, and the folders around it."""
     return {path, *accumulate(path.split("/")[:-1][:DEEPEST_ENTRY], "{}/{}".format)}
-
-
-def _difference(kind: str, files: Sequence[ChangedFile], named: set[str]) -> Difference:
-    """The files of a kind: what commands name first, and what is new last."""
-    ranked = sorted(files, key=lambda file: (file.added, file.path not in named))
-    listed = [file.path for file in ranked[:MOST_NAMED]]
-    return Difference(what=f"the {kind}", files=listed, more=len(ranked) - len(listed))
 
 
 def _places(both: Sequence[Table], links: Links) -> _Places:
@@ -198,20 +200,32 @@ def _is_benchmark(path: str) -> bool:
 
 def decides(settings: Table, path: str) -> bool:
     """Whether a tool in the commands of jobs reads a file unasked, to learn what to run."""
-    asked = list(_of_jobs(settings))
-    read = [names for tool, names in TOOLS.items() if any(map(tool.search, asked))]
-    return any(names.fullmatch(path) for names in read) or (
+    asked = [each for text in of_jobs(settings) for each in started(text)]
+    # node reads no script of package.json where it is given a file
+    programs = {
+        each.program
+        for each in asked
+        if each.program != "node"
+        or "--run" in each.given
+        or not any(map(NODE_SCRIPT.fullmatch, each.given))
+    }
+    return any(names.fullmatch(path) for names in _read_by(programs)) or (
         _runs_tests(settings) and bool(PYTEST_FILES.fullmatch(path))
     )
+
+
+def _read_by(programs: Iterable[str]) -> list[re.Pattern[str]]:
+    """What the tools among some programs read."""
+    return [names for tool, names in TOOLS.items() if any(map(tool.fullmatch, programs))]
 
 
 def commands(settings: Table) -> Iterator[str]:
     """The commands of the build and of jobs, and those that make workloads."""
     yield from texts(settings.get("build"))
-    yield from _of_jobs(settings)
+    yield from of_jobs(settings)
 
 
-def _of_jobs(settings: Table) -> Iterator[str]:
+def of_jobs(settings: Table) -> Iterator[str]:
     """The commands of jobs, and those that make workloads."""
     for job in tables(settings, "job"):
         for key in ("cmd", "args"):
@@ -226,16 +240,16 @@ def _named(settings: Table) -> Iterator[str]:
         yield from _paths(command)
     for job in tables(settings, "job"):
         yield from _values(job)
-        words = [
+        filling = [
             word
             for key in ("cmd", "args")
             for text in texts(job.get(key))
             if WORKLOAD in text
-            for word in _words(text)
+            for word in words(text)
             if WORKLOAD in word
         ]
         filled = (
-            word.replace(WORKLOAD, name) for word in words for name in texts(job.get("workloads"))
+            word.replace(WORKLOAD, name) for word in filling for name in texts(job.get("workloads"))
         )
         yield from islice(filled, MOST_FILLED)
 
@@ -254,9 +268,9 @@ def _paths(command: str) -> Iterator[str]:
     """The words of a command as paths, also in the folders that it enters, and the files of a
     Python module behind ``-m``.
     """
-    words = [piece for word in _words(command) for piece in _pieces(word)]
-    paths = [*words]
-    for before, word in pairwise(words):
+    pieces = [piece for word in words(command) for piece in _pieces(word)]
+    paths = [*pieces]
+    for before, word in pairwise(pieces):
         if before == "-m":
             base = word.replace(".", "/")
             paths += (
@@ -270,16 +284,8 @@ def _paths(command: str) -> Iterator[str]:
     yield from paths
     if len(command) > LONGEST_COMMAND:
         return
-    entered = [word for before, word in pairwise(words) if before in ENTERING]
-    for folder in entered[:MOST_ENTERED]:
+    for folder in islice(entered(command), MOST_ENTERED):
         yield from (f"{folder}/{path}" for path in paths if not path.startswith("/"))
-
-
-def _words(command: str) -> list[str]:
-    try:
-        return shlex.split(command) if len(command) <= LONGEST_COMMAND else command.split()
-    except ValueError:  # a quotation mark alone
-        return command.split()
 
 
 def _pieces(word: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ take longer than many tests.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Container, Mapping, Sequence
@@ -29,6 +30,7 @@ QUOTED = re.compile(r"'[^']{0,1000}'|\"[^\"]{0,1000}\"")
 NEEDS_SHELL = re.compile(r"[;|&<>$`*?\[{~\\]")  # outside quotation marks
 SCRIPT = re.compile(r"(?:npm|yarn|pnpm)(?: run(?:-script)?)?(?: -s| --silent)? ([\w:.-]{1,100})")
 ASSIGNED = re.compile(r"\w+=.*")
+ENDS = ("", ".js", ".cjs", "/index.js", "/package.json")  # with which node looks for a script
 DEEPEST = 3  # scripts that run scripts
 MOST_PARTS = 50  # commands of a script and of those that it runs
 LONGEST_PART = 1_000  # characters; shlex takes a time quadratic in the words
@@ -59,8 +61,14 @@ def is_there(root: Path, cmd: str) -> bool:
     name = next(iter(shlex.split(given)), "")
     if program != "node" or not name or name.startswith("-"):
         return True
-    if any((root / f"{name}{end}").is_file() for end in ("", ".js", ".cjs", "/index.js")):
-        return True
+    if "\0" in name:
+        return False
+    place, top = os.path.realpath(root / name), os.path.realpath(root)
+    if os.path.commonpath([place, top]) != top:
+        return False
+    with suppress(OSError):  # a name that is too long
+        if any(Path(f"{place}{end}").is_file() for end in ENDS):
+            return True
     with suppress(GitError):
         git(root, "check-ignore", "--quiet", "--", name)
         return True
@@ -108,7 +116,7 @@ def _checks_only(words: Sequence[str]) -> bool:
 
 def _words(text: str) -> list[str]:
     """The words of a command; none where only a shell understands it."""
-    if len(text) > LONGEST_PART or NEEDS_SHELL.search(QUOTED.sub("", text)):
+    if len(text) > LONGEST_PART or "\0" in text or NEEDS_SHELL.search(QUOTED.sub("", text)):
         return []
     with suppress(ValueError):
         return shlex.split(text)

@@ -1,4 +1,6 @@
-"""New files that Python would import in the place of what a benchmark imports now."""
+"""Files that would run in the place of what a benchmark runs now: new modules that Python would
+import instead, what it compiled, and new files that make would take for what it has made.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.git.blobs import CommittedFiles
-from perfvcs.jobs.benchmark_files import commands, measures
+from perfvcs.jobs.benchmark_files import commands, measures, of_jobs
+from perfvcs.jobs.commandwords import entered, started, words
 from perfvcs.jobs.configchanges import tables
 
 if TYPE_CHECKING:
@@ -17,15 +20,22 @@ if TYPE_CHECKING:
 
     from perfvcs.git.blobs import ChangedFile
     from perfvcs.git.project import Project
+    from perfvcs.jobs.commandwords import Started
     from perfvcs.jobs.configchanges import Table
 
-LARGEST = 1_000_000  # bytes of a benchmark whose imports are looked at
+LARGEST = 1_000_000  # bytes of a file that is looked into
 MODULES = (".py", ".pyc", ".so", ".pyd")
 IMPORTED = re.compile(
     r"(?:^\ufeff?|;)[ \t]{0,99}(?:import[ \t]+([^\n#;]{1,500})|from[ \t]+(\w+))", re.MULTILINE
 )
 OUTERMOST = re.compile(r"\A\s{0,99}(\w+)")
+COMPILED = "__pycache__"
+MAKES = re.compile(r"[bg]?make|ninja")
+MAKEFILE = re.compile(r"(?:.*/)?(?:(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k)")
+RULE = re.compile(r"^([^\s:#=][^:#=\n]{0,9999}):(?![:=])([^=#\n]{0,9999})$", re.MULTILINE)
 PATHS = "PYTHONPATH"  # the variable with folders in which Python looks for modules
+ASSIGNED = re.compile(rf"\b{PATHS}=[\"']?([^\s\"';&|]{{1,4096}})")
+HERE = re.compile(r"\A\$(?:PWD\b|\{PWD\})/?")
 # what Python imports by itself, wherever it lies
 BY_ITSELF = frozenset({"sitecustomize", "usercustomize"})
 OUTSIDE = (sys.stdlib_module_names - {*sys.builtin_module_names}) | BY_ITSELF
@@ -49,12 +59,57 @@ class _Place(NamedTuple):
 def shadows(
     project: Project, base: str, changed: Iterable[ChangedFile], settings: Table
 ) -> list[str]:
+    """The paths that would run in the place of something: compiled modules, files that the make of
+    a job would find made, and modules before those of benchmarks.
+
+    Raises GitError for a part of a clone that is not here.
+    """
+    files = [*changed]
+    compiled = [file.path for file in files if COMPILED in file.path.split("/")]
+    made = _made(project, base, files, settings)
+    before = {*compiled, *made, *_modules(project, base, files, settings)}
+    return [file.path for file in files if file.path in before]
+
+
+def _made(
+    project: Project, base: str, changed: Sequence[ChangedFile], settings: Table
+) -> list[str]:
+    """The new paths that are targets of the make of a job, which has nothing to do for what is
+    there: those that its command names, and those of the base's makefiles.
+    """
+    added = {file.path for file in changed if file.added}
+    asked = [text for text in of_jobs(settings) if any(map(_makes, started(text)))]
+    if not added or not asked:
+        return []
+    targets = {
+        posixpath.normpath(posixpath.join(folder, word))
+        for text in asked
+        for folder in ("", *entered(text))
+        for word in words(text)
+    }
+    listed = project.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", base).split("\0")
+    folders: dict[str, list[str]] = {}
+    for path in filter(MAKEFILE.fullmatch, listed):
+        folders.setdefault(posixpath.dirname(path), []).append(path)
+    for folder, makefiles in folders.items():
+        for line in RULE.findall(_texts(project, base, makefiles)):
+            names = (name for part in line for name in part.split())
+            targets |= {posixpath.normpath(posixpath.join(folder, name)) for name in names}
+    return [path for path in added if path in targets]
+
+
+def _makes(asked: Started) -> bool:
+    return bool(MAKES.fullmatch(asked.program))
+
+
+def _modules(
+    project: Project, base: str, changed: Iterable[ChangedFile], settings: Table
+) -> list[str]:
     """The new paths that stand before a module of a benchmark of the commit ``base``, before one of
     the standard library, or before one from outside the project that a benchmark imports, or a
     command of the base's ``settings`` runs.
 
-    What the program imports from elsewhere it may also bring along. Raises GitError for a part of a
-    clone that is not here.
+    What the program imports from elsewhere it may also bring along.
     """
     added = [
         file.path
@@ -99,29 +154,36 @@ def _before_library(paths: Sequence[str], roots: Collection[str]) -> set[str]:
 
 def _roots(settings: Table) -> set[str]:
     """The folders in which Python looks for modules: the top, ``src``, those of scripts that
-    commands name, and those of PYTHONPATH.
+    commands name or that they enter, and those of PYTHONPATH.
     """
     folders = {"", "src"}
     for command in commands(settings):
         folders |= {posixpath.dirname(script) for script in SCRIPT.findall(command)}
+        folders |= {*entered(command)}
+        for value in ASSIGNED.findall(command):
+            folders |= {*value.split(":")}
     for table in (settings, *tables(settings, "job")):
         env = table.get("env")
         paths = env.get(PATHS) if isinstance(env, Mapping) else None
         folders |= {*paths.split(":")} if isinstance(paths, str) else set()
-    clean = {posixpath.normpath(folder) for folder in folders}
+    clean = {posixpath.normpath(HERE.sub("", folder) or ".") for folder in folders}
     return {"" if folder == "." else f"{folder}/" for folder in clean}
+
+
+def _texts(project: Project, base: str, paths: Sequence[str]) -> str:
+    """The lines of files of a commit, all at once: a process for each takes seconds."""
+    files = CommittedFiles(project)
+    files.ask([base], *paths)
+    there = [files.of(base, path) for path in paths]
+    blobs = dict.fromkeys(file.blob for file in there if file.blob and file.size <= LARGEST)
+    if not blobs:
+        return ""
+    return project.git("cat-file", "--batch", text="".join(f"{blob}\n" for blob in blobs))
 
 
 def _imported(project: Project, base: str, benchmarks: Sequence[str]) -> set[str]:
     """The modules that benchmarks import, by their outermost names."""
-    files = CommittedFiles(project)
-    files.ask([base], *benchmarks)
-    there = [files.of(base, path) for path in benchmarks]
-    blobs = dict.fromkeys(file.blob for file in there if file.blob and file.size <= LARGEST)
-    if not blobs:
-        return set()
-    # the lines of all of them at once: a process for each takes seconds
-    text = project.git("cat-file", "--batch", text="".join(f"{blob}\n" for blob in blobs))
+    text = _texts(project, base, benchmarks)
     names: set[str] = set()
     for several, one in IMPORTED.findall(text):
         for module in several.split(","):

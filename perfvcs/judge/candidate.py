@@ -15,7 +15,7 @@ from perfvcs.git.command import GitError, git
 from perfvcs.git.links import DEEPEST, Links, TooManyLinks, committed_links
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import QUIET_CHECKOUT, clone
-from perfvcs.jobs.benchmark_files import measures, of_files
+from perfvcs.jobs.benchmark_files import by_kind, measures
 from perfvcs.jobs.shadows import shadows
 from perfvcs.judge.deciding import deciding
 from perfvcs.measure.product import Product
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 NAMES = ("judged", "candidate", "judged-change")  # of the product: the first that is no revision
 RULES = (RULES_FILE, REGISTER_FILE)
-ONLY_MEASURE = ("the overlay", "the workload", "the test")  # kinds of files that build nothing
+ONLY_MEASURE = ("overlay", "workload", "test")  # kinds of files that build nothing
 RUNNER = re.compile(r"(?:.*/)?\.?pytest\.(?:ini|toml)|(?:.*/)?tox\.ini")
 # written by us below a name of ours, so that git asks nobody who it is
 AUTHOR = (
@@ -203,9 +203,9 @@ def _own(table: Table, changed: Sequence[ChangedFile]) -> tuple[list[str], list[
     """The paths that measure or judge, and those that may but also build the program."""
     restored = [file.path for file in changed if file.path in RULES]
     kept: list[str] = []
-    for part in of_files(table, table, changed):
-        for path in part.files:
-            only = part.what in ONLY_MEASURE or measures(path) or RUNNER.fullmatch(path)
+    for kind, files in by_kind(table, table, changed, Links()).items():
+        for path in (file.path for file in files):
+            only = kind in ONLY_MEASURE or measures(path) or RUNNER.fullmatch(path)
             (restored if only else kept).append(path)
     return list(dict.fromkeys(restored)), list(dict.fromkeys(kept))
 
@@ -217,9 +217,15 @@ def _restore(
     new = [path for path in restored if path in added]
     old = [path for path in restored if path not in added]
     if new:
-        git(folder, "--literal-pathspecs", "rm", "-r", "--quiet", "--force", "--", *new)
+        _of_paths(folder, new, "rm", "-r", "--quiet", "--force")
     if old:
-        git(folder, *QUIET_CHECKOUT, "--literal-pathspecs", "checkout", "--quiet", base, "--", *old)
+        _of_paths(folder, old, *QUIET_CHECKOUT, "checkout", "--quiet", base)
+
+
+def _of_paths(folder: Path, paths: Sequence[str], *words: str) -> None:
+    """A command of git for paths, of which there may be more than a command can have words."""
+    listed = ("--pathspec-from-file=-", "--pathspec-file-nul")
+    git(folder, "--literal-pathspecs", *words, *listed, text="".join(f"{path}\0" for path in paths))
 
 
 def _product(project: Project, folder: Path, commit: str, *names: str) -> Product:
