@@ -1013,8 +1013,8 @@ def test_a_commits_stacks_are_stored_drawn_and_not_judged_one_by_one(project, pe
         [one.header for one in repository.measured(repository.state("HEAD"))]
     )
     assert decode(profile.encode()).stacks == profile.stacks and profile.job.engine == "py-spy/1"
-    perf("show", "HEAD~1", "HEAD", "-o", "page.html", "--no-open")
-    assert (project.root / "page.html").read_text().count('data-view="flamediff"') == 1
+    perf("show", "HEAD", "-o", "page.html", "--no-open")
+    assert (project.root / "page.html").read_text().count('data-view="flamegraph"') == 1
     perf("show", "--view", "flamegraph", "-o", "page.html", "--no-open")
     assert (project.root / "page.html").read_text().count("data-view=") == 1
 

@@ -197,19 +197,23 @@ TIMED = "from time import perf_counter\nbegin = perf_counter()\nprint(perf_count
             "cargo bench --quiet --bench a",
             ("cargo bench --no-run --bench a",),
         ),
-        ({"go.mod": ""}, "go run . --help", ("go build ./...",)),
+        ({"go.mod": "", "a.go": "package main\n"}, "go run . --help", ("go build ./...",)),
         (
             {"go.mod": "", "sort/a_test.go": "func BenchmarkSort(b *testing.B) {"},
             "env --chdir=sort ./bench.test -test.run ^$ -test.bench . -test.benchtime 200ms",
             ("go test -c -o ./sort/bench.test ./sort",),
         ),
         (
-            {"package.json": '{"scripts": {"bench": "node x.js"}}'},
+            {"package.json": '{"scripts": {"bench": "node x.js"}}', "x.js": "\n"},
             "node x.js",
             ("npm install --no-audit --no-fund",),
         ),
         (
-            {"package.json": '{"scripts": {"test": "node x.js"}}', "package-lock.json": "{}"},
+            {
+                "package.json": '{"scripts": {"test": "node x.js"}}',
+                "package-lock.json": "{}",
+                "x.js": "\n",
+            },
             "node x.js",
             ("npm ci --no-audit --no-fund",),
         ),
