@@ -106,8 +106,8 @@ def command(options: JudgeOptions) -> None:
     Measures both sides in turns, now, with the benchmarks and rules of BASE; nothing that was
     stored before counts. With one revision, BASE is compared with the working tree.
 
-    Exits with 0 if the expectation is proved, 3 if it is refuted, 4 if it is not decided within the
-    budget, 5 if it could not be measured, and 6 if the change is rejected.
+    Exits with 0 if the expectation is proved, 3 if it is refuted, 4 if it is not decided, 5 if it
+    could not be measured, and 6 if the change is rejected.
     """
     from perfvcs.jobs.config import seconds
     from perfvcs.judge.candidate import Target

@@ -14,7 +14,7 @@ from perfvcs.judge.plain import BASE
 from perfvcs.plugins.collector import OF_COPIES
 from perfvcs.profile.naming import is_whole, labelled
 from perfvcs.text.quantity import percent, quantity
-from perfvcs.text.words import counted, listed
+from perfvcs.text.words import counted, listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -158,7 +158,8 @@ def _links(candidate: Candidate) -> GuardCheck:
     """What a link out of the project leads to can be anything, and is not in the change."""
     if not candidate.leaving:
         return PASSED
-    return GuardCheck("rejected", f"{listed(candidate.leaving)} leads out of the project")
+    lead = plural(len(candidate.leaving), "leads", "lead")
+    return GuardCheck("rejected", f"{listed(candidate.leaving)} {lead} out of the project")
 
 
 def _benchmark_files(candidate: Candidate) -> GuardCheck:

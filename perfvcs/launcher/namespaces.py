@@ -99,6 +99,8 @@ def _tried(*, layers: bool) -> str:
             return str(error)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["unshare failed"])[-1]
+        if layers:
+            return f"no layer can be laid over a folder here ({last})"
         return f"the system allows no namespaces of one's own ({last})"
     return ""
 

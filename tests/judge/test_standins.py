@@ -5,6 +5,8 @@ base's again, and what it says decides.
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from conftest import Project as Repository
@@ -18,6 +20,8 @@ from perfvcs.jobs.commandwords import entered, started
 from perfvcs.jobs.npmscripts import direct, is_there
 from perfvcs.jobs.shadows import shadows
 from perfvcs.judge.candidate import Target, laid_out
+from perfvcs.judge.quiet import Trust
+from perfvcs.judge.safeguard import Seen, examine
 
 MAKEFILE = "check: prepared\n\t./work\nprepared:\n\ttouch prepared\n"
 
@@ -168,3 +172,13 @@ class TestScriptsOfNode:
             assert not is_there(tmp_path, f"node {name}")
             (folder / "package.json").touch()
             assert is_there(tmp_path, f"node {name}")
+
+
+@pytest.mark.parametrize(
+    ("links", "said"),
+    [(["a"], "a leads out of the project"), (["a", "b"], "a, b lead out of the project")],
+)
+def test_links_that_lead_out_are_counted(links: list[str], said: str) -> None:
+    candidate: Any = SimpleNamespace(restored=[], kept=[], deciding=[], leaving=links)
+    check = examine(Seen(candidate, [], [], Trust()))["links"]
+    assert (check.word, check.said) == ("rejected", said)
