@@ -134,7 +134,7 @@ def by_kind(
             "overlay": path in overlay or around[path] & places.overlay,
             "workload": path in workloads or around[path] & places.workloads,
             "benchmark": (
-                _is_benchmark(path)
+                is_benchmark(path)
                 or any(pattern.fullmatch(path) for pattern in tools)
                 or (tests and PYTEST_FILES.fullmatch(path))
                 or (path in by_command and not alone)
@@ -179,7 +179,7 @@ def _places(both: Sequence[Table], links: Links) -> _Places:
         [path for table in both if _runs_tests(table) for path in _named(table)]
     ) - {""}
     tested |= links.within(tested)
-    measuring = [path for path in links.paths if _is_benchmark(path)]
+    measuring = [path for path in links.paths if is_benchmark(path)]
     reached = links.places(measuring)
     reached |= links.within({*overlay, *measuring, *reached})
     return _Places(overlay - {""}, workloads - {""}, named - {""}, tested, reached - {""})
@@ -189,10 +189,10 @@ def measures(path: str) -> bool:
     """Whether a file measures or tests by its name alone, whatever else it may do."""
     *folders, name = path.split("/")
     is_test = TEST_FOLDERS.intersection(folders) or TEST.fullmatch(name)
-    return bool(is_test) or _is_benchmark(path)
+    return bool(is_test) or is_benchmark(path)
 
 
-def _is_benchmark(path: str) -> bool:
+def is_benchmark(path: str) -> bool:
     """Whether it is called so, or lies in a folder that is."""
     parts = path.split("/")
     return bool(FOLDERS.intersection(parts) or BENCHMARK.fullmatch(parts[-1]))

@@ -75,10 +75,12 @@ def started(command: str, depth: int = DEEPEST_SHELL) -> Iterator[Started]:
                 break
 
 
-def entered(command: str) -> Iterator[str]:
-    """The folders that a command enters before it runs something."""
+def entered(command: str, depth: int = DEEPEST_SHELL) -> Iterator[str]:
+    """The folders that a command, or one in a word of it, enters before it runs something."""
     split = [word for part in parts(command) for word in part]
     yield from (word for before, word in pairwise(split) if before in ENTERING)
     for word in split:
         if match := ENTERS.fullmatch(word):
             yield match[2] or match[4]
+        elif depth and " " in word:
+            yield from entered(word, depth - 1)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.git.blobs import CommittedFiles
-from perfvcs.jobs.benchmark_files import commands, measures, of_jobs
+from perfvcs.jobs.benchmark_files import commands, is_benchmark, measures, of_jobs
 from perfvcs.jobs.commandwords import entered, started, words
 from perfvcs.jobs.configchanges import tables
 
@@ -65,7 +65,11 @@ def shadows(
     Raises GitError for a part of a clone that is not here.
     """
     files = [*changed]
-    compiled = [file.path for file in files if COMPILED in file.path.split("/")]
+    compiled = [
+        file.path
+        for file in files
+        if COMPILED in file.path.split("/") and not is_benchmark(file.path)
+    ]
     made = _made(project, base, files, settings)
     before = {*compiled, *made, *_modules(project, base, files, settings)}
     return [file.path for file in files if file.path in before]
