@@ -246,9 +246,6 @@ def _branches(
         for place in np.argsort(-size, kind="stable").tolist()
         if size[place] > SMALLEST_DRAWN_SHARE * largest
     ]
-    if not order:
-        yield "nothing changed beyond chance"
-        return
     chosen = set(order[:MOST_PATHS])
     below: dict[int, list[int]] = defaultdict(list)
     parents = np.searchsorted(flame.kept, flame.tree.parent[flame.kept]).tolist()

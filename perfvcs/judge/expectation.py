@@ -97,6 +97,8 @@ def decide(expectation: Expectation, changes: Sequence[Change], jobs: int = 1) -
        time, and refuted by a comparison that surely did.
     """
     counted = [change for change in changes if _counts(expectation, change)]
+    if not counted and any(_is_asked(expectation, change) for change in changes):
+        return Finding("not decided", "the budget ended before there were two pairs")
     if not counted:
         what = f"no comparison of {expectation.metric or 'a time'}"
         return Finding("not decided", f"{what} is there to decide it")
@@ -139,8 +141,13 @@ def is_better(expectation: Expectation, changes: Sequence[Change], comparisons: 
 
 
 def _counts(expectation: Expectation, change: Change) -> bool:
+    """Whether a comparison is asked for, and has an interval."""
     if change.effect is None or change.low is None or change.high is None:
         return False
+    return _is_asked(expectation, change)
+
+
+def _is_asked(expectation: Expectation, change: Change) -> bool:
     if expectation.metric:
         return change.metric == expectation.metric
     return change.metric in CLOCKS or change.unit == "s" or change.unit.endswith("/s")

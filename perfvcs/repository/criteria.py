@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Whose = Literal["", "baseline", "target", "working tree"]
 JUDGES = (RULES_FILE, REGISTER_FILE)
-SHADOWS = "a module before the benchmark's"  # in the order in which Python looks for them
+SHADOWS = "the stand-in"  # a new file that runs in the place of another
 UNKNOWN = Difference(what="what differs is not known, since git does not have all files here")
 REASON, ACCEPTED = 160, 80  # characters of why a file cannot be used, and of what is accepted
 

@@ -557,7 +557,7 @@ def test_a_new_module_that_python_would_take_for_one_of_the_benchmark_is_named(
     ):
         commits = changed(project, before, {path: "\n"})
         said = flat(perf("check", *commits, code=None))
-        assert (f"a module before the benchmark's {path}" in said) == is_named
+        assert (f"the stand-in {path}" in said) == is_named
         (project.root / path).unlink()
         project.commit("back again")
 
@@ -578,7 +578,7 @@ def test_a_new_module_that_is_taken_for_an_installed_one_is_named(
     commits = changed(project, before, dict.fromkeys((*named, *others), "\n"))
     document = json.loads(perf("check", "--json", *commits, code=None).out)
     files = {one["what"]: one["files"] for one in document["judged_by"]["differences"]}
-    assert files["a module before the benchmark's"] == list(named)
+    assert files["the stand-in"] == list(named)
 
 
 def test_a_new_module_that_is_taken_for_one_of_pythons_own_is_named(
@@ -607,7 +607,7 @@ def test_a_new_module_that_is_taken_for_one_of_pythons_own_is_named(
     Repository.find(create=True).store.add(interleaved(commits, walls), "test")
     document = json.loads(perf("check", "--json", *commits, code=None).out)
     files = {one["what"]: one["files"] for one in document["judged_by"]["differences"]}
-    assert files["a module before the benchmark's"] == sorted([*named, "textwrap"])
+    assert files["the stand-in"] == sorted([*named, "textwrap"])
 
 
 def test_benchmarks_of_a_million_empty_lines_are_searched_at_once(
@@ -616,7 +616,7 @@ def test_benchmarks_of_a_million_empty_lines_are_searched_at_once(
     before = {"perf.toml": JOB, "benchdata.py": "import random\n" + "\n" * 900_000 + "x = 1\n"}
     commits = changed(project, before, {"random.py": "\n"})
     began = time.process_time()
-    assert "a module before the benchmark's random.py" in flat(perf("check", *commits, code=None))
+    assert "the stand-in random.py" in flat(perf("check", *commits, code=None))
     assert time.process_time() - began < 10
 
 

@@ -327,8 +327,7 @@ class TestBadInput:
         worked.write("work.py", HARMLESS)
         said = perf("judge", "--budget", "1s", code=4)
         assert said.out.startswith("not decided: ")
-        reasons = "the budget ended before|: total is not settled: |no comparison of a time"
-        assert re.search(reasons, said.out)
+        assert re.search(r"the budget ended before|: total is not settled: ", said.out)
 
     def test_no_git_and_no_commit(self, tmp_path: Path) -> None:
         for prepare in ([], ["git", "init", "--quiet"]):

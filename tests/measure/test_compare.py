@@ -61,13 +61,13 @@ class TestVerdicts:
 
     @pytest.mark.slow
     def test_equal_commands_are_not_called_different(self, perf: Perf) -> None:
-        # a comparison is wrong by chance in 2.2 %: two in the same direction in .02 %
+        # a comparison is wrong by chance in 2.2 %, two of two in .05 %
         documents = [compared(perf, QUICK, QUICK, budget="15s") for _ in range(2)]
         for document in documents:
             names = [command["command"] for command in document["commands"]]
             assert names == [QUICK, f"{QUICK} (2)"]
         words = [document["comparisons"][0]["word"] for document in documents]
-        assert words not in (["degradation"] * 2, ["improvement"] * 2)
+        assert {*words} & {"same", "inconclusive"}
 
     @pytest.mark.slow
     def test_turns_go_on_while_the_budget_lasts_and_it_is_not_decided(
