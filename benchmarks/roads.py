@@ -109,8 +109,7 @@ class Road:
             raise Wrong(f"the job is not `{self.project.job}`")
 
     def _check(self) -> None:
-        self.perf("check", "--measure", "HEAD~1", "HEAD")
-        report = json.loads(self.perf("check", "HEAD~1", "HEAD", "--json"))
+        report = json.loads(self.perf("check", "--measure", "HEAD~1", "HEAD", "--json"))
         ids = [change["id"] for change in report["changes"] if change["word"] == "degradation"]
         self.accepting = " ".join(ids)
         self._compared("check", report)
@@ -160,7 +159,6 @@ class Road:
         command = shlex.split(next_command(report["next"]))
         if command[:2] != ["perf", "bisect"]:
             raise Wrong(f"the report ends with “{report['next']}”")
-        self.perf(*command[1:])
         found = json.loads(self.perf(*command[1:], "--json"))
         target, effect = found["target"], found["effect"]
         values = (effect[name] for name in ("value", "low", "high"))
@@ -172,7 +170,6 @@ class Road:
         self._named(target["benchmark"], target["benchmark"])
 
     def _history(self) -> None:
-        said = self.perf("history")
         history = json.loads(self.perf("history", "--json"))
         self.claims += of_history(history)
         steps = {(one["commit"], one["benchmark"]) for one in history["findings"]}
@@ -180,7 +177,7 @@ class Road:
         for found, name in sorted(steps - right):
             raise Wrong(f"{name} at {git(self.place, 'log', '-1', '--format=%s', found)}")
         if (self.slip, self.subject) not in steps:
-            raise Wrong(f"says “{said.splitlines()[0]}”")
+            raise Wrong(f"no step of {self.subject} at the slip")
 
     def _accept(self) -> None:
         if not self.accepting:

@@ -34,14 +34,14 @@ def metrics() -> set[str]:
 @pytest.fixture
 def python_project(project: Project) -> Project:
     project.configure(f'cmd = "{sys.executable} loop.py"\nexact = "always"')
-    project.commit("one", **{"loop.py": LOOP.format(20_000)})
-    project.commit("two", **{"loop.py": LOOP.format(24_000)})
+    project.commit("one", **{"loop.py": LOOP.format(1_000_000)})
+    project.commit("two", **{"loop.py": LOOP.format(1_190_000)})
     return project
 
 
 @pytest.mark.slow
 def test_a_python_program_has_its_bytecodes_counted(python_project: Project, perf: Perf) -> None:
-    said = perf("check", "--measure", "-n", "2", "--json", code=None)
+    said = perf("check", "--measure", "-n", "4", "--json", code=None)
     assert python_project
     (count,) = [one for one in json.loads(said.out)["changes"] if one["metric"] == "bytecodes"]
     assert count["word"] == "degradation" and 0.1 < count["effect"] < 0.2
