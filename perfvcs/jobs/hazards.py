@@ -4,10 +4,11 @@ outside the project. `perf init` names it before it runs anything.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 LONGEST_LINE = 1_000  # characters of a line that are searched
 MOST_FILES = 30  # scripts of a command, and those that they start
 MOST_HAZARDS = 20
+MOST_MAKEFILES = 20  # of one command
+# make, as a recipe calls it for another Makefile; the words after it
+MAKE_AGAIN = re.compile(
+    r"(?:\bcd[ \t]{1,9}([\w./-]{1,200})[ \t]{0,9}(?:&&|;)[ \t]{0,9})?(?:\$[({]MAKE[)}]|\bmake\b)"
+    r"((?:[ \t]{1,9}[\w./=+-]{1,200}){0,20})"
+)
 START = r"(?:^|[\s;&|(){}`'\"@!-])(?:/[\w./-]{0,99}/)?"  # before a word that a shell runs
 DONE = {
     "removes": rf"{START}(?:rm|rmdir|shred)['\"]?,?\s|\bshutil\.rmtree\(|\brmSync\(|\brimraf\b"
@@ -107,10 +114,11 @@ def _texts(root: Path, commands: Iterable[str]) -> Iterator[_Text]:
     """
     ahead: list[str] = []
     for command in commands:
-        for text in _asked(root, command):
-            ahead += _scripts(root, "", text.line)
+        folder = _entered(command)
+        for text in _asked(root, folder, command):
+            ahead += _scripts(root, text.path.rpartition("/")[0], text.line)
             yield text
-        ahead += _scripts(root, _entered(command), command)
+        ahead += _scripts(root, folder, command)
     seen: set[str] = set()
     while ahead and len(seen) < MOST_FILES:
         path = ahead.pop(0)
@@ -135,22 +143,40 @@ def _entered(command: str) -> str:
     return words[2] if words[:2] == ["env", "-C"] and len(words) > 2 else ""
 
 
-def _asked(root: Path, command: str) -> Iterator[_Text]:
-    """The lines that make or npm runs for a command."""
-    words = shlex.split(command)
+def _asked(root: Path, folder: str, command: str) -> Iterator[_Text]:
+    """The lines that make or npm runs for a command in a folder."""
+    words = shlex.split(command)[3 if folder else 0 :]
     if words[0] in ("make", "gmake"):
-        makefile = Makefile(root)
-        targets = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-        for target in targets or [makefile.first]:
-            for _, rule in makefile.reached(target):
-                for number, line in rule.recipe:
-                    yield _Text(makefile.name, number, line, shell=True)
+        yield from _made(root, folder, words[1:])
     elif words[0] == "npm":
         wanted = _npm_scripts(words[1:])
         for number, line in enumerate(file_text(root / "package.json").split("\n"), 1):
             name, _, script = line.strip().partition(":")
             if name.strip('" ') in wanted:
                 yield _Text("package.json", number, script.strip(' ",'), shell=True)
+
+
+def _made(root: Path, folder: str, words: Sequence[str]) -> Iterator[_Text]:
+    """The lines that make runs, when given some words in a folder, and what it is called for in
+    them.
+    """
+    ahead, seen = [(folder, tuple(words))], set[tuple[str, ...]]()
+    while ahead and len(seen) < MOST_MAKEFILES:
+        folder, words = ahead.pop(0)
+        inside = next((to for option, to in pairwise(words) if option == "-C"), "")
+        folder = posixpath.normpath(posixpath.join(folder, inside)).removeprefix(".")
+        targets = [w for w in words if w not in ("", inside) and w[0] != "-" and "=" not in w]
+        if (folder, *targets) in seen or folder.startswith(("/", ".")):
+            continue
+        seen.add((folder, *targets))
+        makefile = Makefile(root / folder)
+        path = posixpath.join(folder, makefile.name)
+        for target in targets or [makefile.first]:
+            for _, rule in makefile.reached(target):
+                for number, line in rule.recipe:
+                    yield _Text(path, number, line, shell=True)
+                    for to, again in MAKE_AGAIN.findall(line[:LONGEST_LINE]):
+                        ahead.append((posixpath.join(folder, to), tuple(again.split())))
 
 
 def _npm_scripts(words: Sequence[str]) -> set[str]:

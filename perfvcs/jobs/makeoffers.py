@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from perfvcs.jobs.makefile import Makefile
@@ -12,7 +13,8 @@ from perfvcs.jobs.starter import Proposal
 from perfvcs.text.words import listed
 
 BENCHMARKS = ("bench", "benchmark", "benchmarks", "perf")
-TESTS = ("check", "test", "tests")
+TESTS = ("check", "test", "tests", "run_tests", "runtests")
+FOLDERS = ("bench", "benchmark", "benchmarks", "perf", "test", "tests", "src")  # with a Makefile
 WHOLE = ("make -j2",)
 MOST_PROGRAMS = 5
 IS_BENCHMARK = re.compile(r"(?:.*[-_./])?(?:bench|perf|speed)[\w.-]*|[\w./-]*[-_]bench\w*")
@@ -21,13 +23,26 @@ IS_TEST = re.compile(r"(?:.*[-_./])?tests?(?:[-_.].*)?|.*[-_]tests?")
 
 def offers(root: Path) -> Iterator[Proposal]:
     """Benchmarks, then tests: of each a program that the Makefile makes, then a target that it
-    runs.
+    runs; first those of the Makefile at the top, then those of the ones in folders.
     """
-    makefile = Makefile(root)
-    if not makefile.rules:
-        return
-    yield from _offers(makefile, BENCHMARKS, IS_BENCHMARK)
-    yield from _offers(makefile, TESTS, IS_TEST)
+    makefiles = {folder: Makefile(root / folder) for folder in ("", *FOLDERS)}
+    for targets, called in ((BENCHMARKS, IS_BENCHMARK), (TESTS, IS_TEST)):
+        for folder, makefile in makefiles.items():
+            for offer in _offers(makefile, targets, called) if makefile.rules else ():
+                yield _inside(folder, offer) if folder else offer
+
+
+def _inside(folder: str, offer: Proposal) -> Proposal:
+    """What the Makefile of a folder offers, run from the top."""
+    enter = f"env -C {folder}"
+    return replace(
+        offer,
+        found=f"{offer.found}, in {folder}/",
+        cmd=f"{enter} {offer.cmd}",
+        build=tuple(f"{enter} {command}" for command in offer.build),
+        beside=tuple((name, f"{enter} {cmd}") for name, cmd in offer.beside),
+        copied=tuple((f"{folder}/{name}", text) for name, text in offer.copied),
+    )
 
 
 def _offers(

@@ -129,6 +129,8 @@ def _proposers(root: Path, lines: Counter[str]) -> Iterator[Callable[[Path], Ite
     packaged = [
         name for name, files in PACKAGING.items() if any((root / file).is_file() for file in files)
     ]
+    if lines and not lines["node"] and "node" in packaged:  # of a library of C, or for its tools
+        packaged.remove("node")
     ranked = sorted(PROPOSERS, key=lambda name: -lines[name])
     if "python" in packaged and lines["python"] >= MAIN_SHARE * lines.total():
         ranked.sort(key=lambda name: name != "python")  # its extensions are built by its packaging

@@ -213,21 +213,23 @@ def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: flo
             chosen = proposal.only([cells[number].name for number in running])
             if tests:
                 seconds /= 2  # the first one ran all tests twice
-                if 4 * seconds < LONGEST_EXECUTION:
-                    again = time.monotonic()
-                    session.run({running[0]: 1})
-                    seconds = time.monotonic() - again
-                seen = block.seen[0]
+            first = seconds
+            if 4 * seconds < LONGEST_EXECUTION:  # it may have compiled what the next ones run
+                again = time.monotonic()
+                session.run(dict.fromkeys(running, 1))
+                seconds = min(seconds, time.monotonic() - again)
+            once = first - seconds
+            seen = block.seen[0]
+            if tests:
                 files = {unit.partition("::")[0] for unit in seen.uid}
                 changes = changes_of_code(repository.project, files)
                 chosen, seconds = telling(chosen, seen, seconds, changes)
             elif SUITE in chosen.cmd:
-                chosen, seconds = telling_suite(chosen, block.seen[0], seconds)
+                chosen, seconds = telling_suite(chosen, seen, seconds)
             else:
-                seen = block.seen[0]
                 rows = set(zip(seen.uid, seen.size, strict=True))  # with one of all of it
                 chosen, seconds = shorter(chosen, len(rows) - 1, seconds)
-        return Trial(chosen, seconds, prepared - began)
+        return Trial(chosen, seconds, prepared - began + once)
     except PerfError as error:
         quiet.fail(str(error))
         return None

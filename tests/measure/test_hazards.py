@@ -79,6 +79,25 @@ def test_of_a_makefile_only_what_a_target_needs_is_searched(project: Project) ->
     assert named(project, "make clean") == ["Makefile:9 removes"]
 
 
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        "$(MAKE) -C tests run",
+        "cd tests && ${MAKE} run",
+        "make -s -C tests V=1 run",
+        "cd tests; make run",
+    ],
+)
+def test_what_make_is_called_for_again_is_searched(project: Project, recipe: str) -> None:
+    project.write("Makefile", f"check:\n\t{recipe}\nagain:\n\t$(MAKE) again\n")
+    project.write("tests/Makefile", "run:\n\tsh get.sh\n\trm -f x\nclean:\n\trm -f y\n")
+    project.write("tests/get.sh", "curl x\n")
+    found = ["tests/Makefile:3 removes", "tests/get.sh:1 downloads"]
+    assert named(project, "make check") == found
+    assert named(project, "env -C tests make run") == found
+    assert named(project, "make again") == []
+
+
 def test_scripts_of_npm_are_searched(project: Project) -> None:
     project.write(
         "package.json",

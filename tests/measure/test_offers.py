@@ -136,6 +136,19 @@ def test_a_program_that_make_makes_is_run_and_not_made_again(
     assert (first.build, first.cmd) == ((build,), cmd)
 
 
+def test_the_makefile_of_a_folder_is_asked_where_none_is_at_the_top(project: Project) -> None:
+    project.write("package.json", '{"name": "lib", "src": ["src/lib.h"]}\n')
+    project.write("src/lib.h", PROGRAM * 9)
+    project.write(
+        "tests/Makefile", "all: t run_tests\nt: t.c\n\tcc -o t t.c\nrun_tests: t\n\t./t a\n"
+    )
+    project.write("tests/t.c", PROGRAM)
+    first, *others = proposals(project.root)
+    assert (first.build, first.cmd) == (("env -C tests make t",), "env -C tests ./t a")
+    assert first.found.endswith("in tests/")
+    assert not any("node" in offer.cmd for offer in others)
+
+
 def test_a_makefile_of_ten_thousand_targets_is_read_at_once(project: Project) -> None:
     lines = [f"t{number}: t{number + 1} t{number + 2}\n\t@echo $@\n" for number in range(10_000)]
     project.write("Makefile", "".join(lines) + "check: t0\n\t@true\n")
