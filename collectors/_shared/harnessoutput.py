@@ -72,6 +72,8 @@ class HarnessRun:
     @classmethod
     def of(cls, run: Run, reads: Reads) -> HarnessRun:
         """What is there before the command runs, which are results of another execution."""
+        if reads.format == "pyperf" and reads.file:  # it refuses to write over them
+            (run.cwd / reads.file).unlink(missing_ok=True)
         return cls(run, reads, dict(_stamps(run, reads)))
 
     def execute(self, options: LaunchOptions) -> HarnessExecution:

@@ -127,7 +127,7 @@ class Time:
         """
         from perfvcs import launcher
         from perfvcs.collectors._shared.harnessoutput import reporting
-        from perfvcs.launcher.execution import failure, name_command
+        from perfvcs.launcher.execution import failure, name_command, unnoticed
 
         if run.functions and (rows := _functions(run)):
             return rows
@@ -147,6 +147,8 @@ class Time:
             _append(rows, run, execution, samples, mark)
             if run.may_fail and (reason := failure(run.argv, execution, run.timeout)):
                 rows.warnings.append(reason)
+            if run.reads is None and (lacking := unnoticed(execution)):
+                rows.warnings.append(lacking)
             if execution.leftover:
                 rows.warnings.append(
                     f"{name_command(run.argv)} left {_count(execution.leftover)} running, which"

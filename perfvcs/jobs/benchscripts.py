@@ -61,6 +61,9 @@ PACKAGE = re.compile(
     r"|child_process|cluster|crypto|events|fs|os|path|perf_hooks|process|stream|url|util"
     r"|worker_threads)(?:/\w{1,20})?['\"])"
 )
+PYPERF = re.compile(r"\bpyperf\b")
+# with which a script reports; one that starts pyperf as a program has as many turns as this likes
+PYPERF_RUNNER = re.compile(r"\b(?:pyperf\.|import )Runner\b")
 # Python's modules alone do nothing: something at the top level has to run
 RUNS = re.compile(r"^(?:if __name__|for |while |with |print|[A-Za-z_][\w.]*\()", re.MULTILINE)
 ABOVE = re.compile(r"['\"\s]\.\./")  # a path from the script's own folder
@@ -78,6 +81,7 @@ class BenchmarkScript(NamedTuple):
     imports: bool
     inside: bool  # it expects to run in its own folder
     alone: bool = False  # it needs no package for Node
+    pyperf: bool = False  # it reports by pyperf
 
     @property
     def name(self) -> str:
@@ -127,8 +131,8 @@ def beside_each_other(scripts: Sequence[BenchmarkScript]) -> list[BenchmarkScrip
     return [
         script
         for script in scripts
-        if (script.path.rpartition("/")[0], script.language, script.imports)
-        == (folder, first.language, first.imports)
+        if (script.path.rpartition("/")[0], script.language, script.imports, script.pyperf)
+        == (folder, first.language, first.imports, first.pyperf)
     ][:MOST_SCRIPTS]
 
 
@@ -157,7 +161,8 @@ def _read(root: Path, path: str, names: str) -> BenchmarkScript | None:
     if language not in TIMES:
         return None
     text = file_text(root / path)
-    if language == "python" and not RUNS.search(text):
+    pyperf = language == "python" and PYPERF_RUNNER.search(text) is not None
+    if language == "python" and (not RUNS.search(text) or (PYPERF.search(text) and not pyperf)):
         return None
     times = re.search(TIMES[language], text, re.MULTILINE) is not None
     imports = re.search(IMPORTS[language].replace("NAME", names), text, re.MULTILINE) is not None
@@ -169,7 +174,7 @@ def _read(root: Path, path: str, names: str) -> BenchmarkScript | None:
         return None
     inside = language in FOLDER_FIRST and bool(ABOVE.search(text) or SIBLING.search(text))
     alone = language == "node" and not PACKAGE.search(text)
-    return BenchmarkScript(path, language, imports, inside and "/" in path, alone)
+    return BenchmarkScript(path, language, imports, inside and "/" in path, alone, pyperf)
 
 
 def commands(root: Path, scripts: Sequence[BenchmarkScript]) -> Iterator[dict[str, str]]:

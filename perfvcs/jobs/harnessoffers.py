@@ -36,6 +36,8 @@ GO_ALL, GO_LEAST, GO_MOST = 1000, 20, 200  # ms of all benchmarks of an executio
 GO_PROGRAM = re.compile(r"^package main\b", re.MULTILINE)
 CRITERION_OPTIONS = "--noplot --warm-up-time 0.1 --measurement-time 0.3"
 CRITERION_FOLDER = '{ format = "criterion", file = "target/criterion" }'
+PYPERF_OPTIONS = "--processes 1 --warmups 1 --values 3 --min-time 0.05 --quiet -o pyperf.json"
+PYPERF_FILE = '{ format = "pyperf", file = "pyperf.json" }'
 JMH_OPTIONS = "-f 1 -wi 3 -i 5 -w 200ms -r 200ms -rf json -rff jmh.json"
 JMH_FILE = '{ format = "jmh", file = "jmh.json" }'
 VITEST_FILE = '{ format = "vitest", file = "vitest.json" }'
@@ -121,6 +123,17 @@ def shorter(offer: Proposal, benchmarks: int, seconds: float) -> tuple[Proposal,
     if after >= before:
         return offer, seconds
     return replace(offer, cmd=f"{rest}{options} {after}ms"), seconds * after / before
+
+
+def pyperf(offer: Proposal) -> Proposal:
+    """Scripts that pyperf runs, with what it reports: as a whole each takes as long as it likes."""
+    return replace(
+        offer,
+        found=f"{offer.found}, a unit for each",
+        cmd=f"{offer.cmd} {PYPERF_OPTIONS}",
+        beside=tuple((name, f"{cmd} {PYPERF_OPTIONS}") for name, cmd in offer.beside),
+        reads=PYPERF_FILE,
+    )
 
 
 def node(

@@ -166,6 +166,8 @@ def _of_scripts(
                 versions=base.versions,
                 beside=tuple(beside),
             )
+            if chosen[0].pyperf:
+                yield harnessoffers.pyperf(offer)
             if base.build and all(script.alone for script in chosen):
                 yield replace(offer, build=())
             yield offer

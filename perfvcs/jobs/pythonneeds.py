@@ -45,6 +45,7 @@ CALLED = {
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
 }
+HARNESSES = ("pyperf", "pytest-benchmark")  # of benchmarks; which package that is, is known
 PYTHON_REQUIRES = re.compile(
     r"^[ \t]{0,99}python_requires[ \t]{0,99}=[ \t]{0,99}['\"]?([^'\"\n#]{0,200})", re.MULTILINE
 )
@@ -173,7 +174,7 @@ def asked_for(root: Path, module: str) -> AskedFor | None:
         if match and SEPARATORS.sub("-", match[1]).lower() == name:
             is_list = LISTS.fullmatch(asked.file)
             return AskedFor(f"-r{asked.file}" if is_list else re.sub(r"\s+", "", line), asked.file)
-    return None
+    return AskedFor(name, "the benchmark") if name in HARNESSES else None
 
 
 def _lines(root: Path) -> Iterator[AskedFor]:

@@ -37,6 +37,12 @@ SAYS_WHY = (
 )
 # what make and pip add to it, and where Lua was then
 ADDED = r"make(?:\[\d+\])?: \*\*\*|note: This|hint: |\[end of output\]|Error \d+$|^\[C\]: in "
+# of a process that a program started; itself it would have failed
+MISSED = (
+    r"^(?:\S*python[\d.]*: |ModuleNotFoundError: )(No module named .*)"
+    r"|^(.*: (?:command )?not found)$"
+)
+UNNOTICED = "it ended well, but a part of it failed"
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -229,6 +235,18 @@ def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | 
         if why not in stderr:
             stderr = f"{why[:STDERR_SHOWN]} | {stderr}"
     return f"{name_command(argv)} {how}: {stderr or 'it wrote nothing to standard error'}"
+
+
+def unnoticed(execution: Execution) -> str | None:
+    """What a process lacked that a successful program had started, in one line; None where nothing
+    was missing.
+    """
+    import re
+
+    lacking = re.search(MISSED, execution.stderr, re.MULTILINE)
+    if lacking is None:
+        return None
+    return f"{UNNOTICED}: {_printable(lacking[1] or lacking[2])[:STDERR_SHOWN]}"
 
 
 def _printable(text: str) -> str:

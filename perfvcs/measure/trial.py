@@ -18,6 +18,7 @@ from perfvcs.jobs.harnessoffers import shorter
 from perfvcs.jobs.proposals import STARTS
 from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import RUNNER as SUITE
+from perfvcs.launcher.execution import UNNOTICED
 from perfvcs.measure.budget import Budget
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Reasons
@@ -206,7 +207,9 @@ def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: flo
             session.tally.budget = Budget(min(left, LONGEST_EXECUTION * len(cells)))
             session.run(dict.fromkeys(range(len(cells)), 1))
             running = [number for number in range(len(cells)) if session.count(number)]
-            if not running:
+            if lacking := next((line for line in session.warnings if UNNOTICED in line), ""):
+                quiet.fail(lacking)
+            if not running or lacking:
                 return None
             seconds = sum(session.pace.of(number) or 0.0 for number in running)
             block = session.blocks.of(running[0], 0)[0]

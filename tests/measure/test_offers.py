@@ -149,6 +149,25 @@ def test_the_makefile_of_a_folder_is_asked_where_none_is_at_the_top(project: Pro
     assert not any("node" in offer.cmd for offer in others)
 
 
+def test_scripts_of_pyperf_are_read_and_those_that_start_it_are_no_benchmarks(
+    project: Project,
+) -> None:
+    runner = "import pyperf\nimport words\n\nrunner = pyperf.Runner()\nrunner.timeit('x', '1')\n"
+    project.write("words/__init__.py", "def count(text):\n    return len(text.split())\n" * 9)
+    project.write("pyproject.toml", '[project]\nname = "words"\nversion = "1"\n')
+    project.write("bench/bench_count.py", runner)
+    project.write("bench/bench_started.py", 'run(["-m", "pyperf", "timeit", "import words"])\n')
+    first, second, *_ = proposals(project.root)
+    assert first.cmd.startswith("python bench/bench_count.py --processes 1 ")
+    assert "pyperf" in first.reads
+    assert (second.cmd, second.reads) == ("python bench/bench_count.py", "")
+    assert not any("bench_started" in cmd for cmds in commands(project) for cmd in cmds)
+    asked = asked_for(project.root, "pyperf")
+    assert asked is not None
+    assert asked.requirement == "pyperf"
+    assert asked_for(project.root, "words_of_others") is None
+
+
 def test_a_makefile_of_ten_thousand_targets_is_read_at_once(project: Project) -> None:
     lines = [f"t{number}: t{number + 1} t{number + 2}\n\t@echo $@\n" for number in range(10_000)]
     project.write("Makefile", "".join(lines) + "check: t0\n\t@true\n")

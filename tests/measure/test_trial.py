@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -47,6 +48,20 @@ def test_a_build_that_failed_is_not_tried_again(project: Project, perf: Perf) ->
     assert said.err.count("trying ") == 1
     assert "wrote perf.toml: a project with configure: make bench (it did not run here)" in said.out
     assert "next: look at perf.toml, correct what it runs, commit it" in said.out
+
+
+@pytest.mark.parametrize("part", ["sh -c no-such-tool", f"{sys.executable} -m no_such_module"])
+def test_a_benchmark_whose_parts_fail_unnoticed_is_none(
+    project: Project, perf: Perf, part: str
+) -> None:
+    text = f"for n in 1 2; do {part}; done; exit 0\n"
+    project.commit(**{"bench/run.sh": text, "test.sh": "exit 0\n", "tool.sh": "echo\n"})
+    said = perf("init", "--yes")
+    assert "it does not run: run: it ended well, but a part of it failed: " in said.err
+    assert "trying `sh test.sh`" in said.err
+    job = '[[job]]\nname = "run"\ncmd = "sh bench/run.sh"\nexecutions = 2\n'
+    project.commit(**{"perf.toml": job})
+    assert "run: it ended well, but a part of it failed: " in perf("collect").err
 
 
 @pytest.mark.needs("make")
