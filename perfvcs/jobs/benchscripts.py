@@ -61,9 +61,17 @@ PACKAGE = re.compile(
     r"|child_process|cluster|crypto|events|fs|os|path|perf_hooks|process|stream|url|util"
     r"|worker_threads)(?:/\w{1,20})?['\"])"
 )
-PYPERF = re.compile(r"\bpyperf\b")
-# with which a script reports; one that starts pyperf as a program has as many turns as this likes
-PYPERF_RUNNER = re.compile(r"\b(?:pyperf\.|import )Runner\b")
+# with which a script of pyperf reports
+PYPERF = re.compile(r"\b(?:pyperf\.|import )Runner\b")
+# These take turns for some seconds, however slow one is: as a whole they tell nothing. What starts
+# pyperf as a program is among them.
+FOR_SECONDS = {
+    "python": r"\bpyperf\b|\bautorange\(|\btimeit\.main\(|-m\b['\", ]{1,9}timeit\b(?!.*-n)",
+    "shell": r"-m (?:pyperf|timeit)\b(?!.*-n)",
+    "node": r"\bBenchmark\.Suite\b|['\"](?:benchmark|tinybench|mitata|benny)['\"]",
+    "perl": r"\b(?:cmpthese|timethese|timethis)\b[\s(]{0,9}-",
+    "ruby": r"\bBenchmark\.ips\b",
+}
 # Python's modules alone do nothing: something at the top level has to run
 RUNS = re.compile(r"^(?:if __name__|for |while |with |print|[A-Za-z_][\w.]*\()", re.MULTILINE)
 ABOVE = re.compile(r"['\"\s]\.\./")  # a path from the script's own folder
@@ -161,8 +169,10 @@ def _read(root: Path, path: str, names: str) -> BenchmarkScript | None:
     if language not in TIMES:
         return None
     text = file_text(root / path)
-    pyperf = language == "python" and PYPERF_RUNNER.search(text) is not None
-    if language == "python" and (not RUNS.search(text) or (PYPERF.search(text) and not pyperf)):
+    if language == "python" and not RUNS.search(text):
+        return None
+    pyperf = language == "python" and PYPERF.search(text) is not None
+    if not pyperf and re.search(FOR_SECONDS.get(language, r"\b\B"), text):
         return None
     times = re.search(TIMES[language], text, re.MULTILINE) is not None
     imports = re.search(IMPORTS[language].replace("NAME", names), text, re.MULTILINE) is not None

@@ -5,6 +5,7 @@ tries them.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
@@ -25,6 +26,7 @@ from perfvcs.jobs.benchscripts import (
     benchmark_scripts,
     beside_each_other,
     commands,
+    shell_of,
 )
 from perfvcs.jobs.npmscripts import direct, is_there
 from perfvcs.jobs.ownfiles import file_text, lines_by_language, own_files, project_files
@@ -46,6 +48,7 @@ RUST_TESTS = (
 RUST_PROGRAM = re.compile(
     r"^[ \t]{0,99}(?:\[\[[ \t]{0,99}['\"]?bin\b|['\"]?bin['\"]?[ \t]{0,99}=)", re.MULTILINE
 )  # in Cargo.toml
+RUN_TESTS = re.compile(r"(?:(?:scripts|tests?|tools)/)?run[-_]?tests?(?:\.(?:py|sh))?")
 MOST_NAMED = 3  # benchmarks that a proposal names
 # share of the lines from which a language is one of the project's, and its packaging comes first
 LEAST_SHARE, MAIN_SHARE = 0.05, 0.2
@@ -311,6 +314,7 @@ def _cmake(root: Path) -> Iterator[Proposal]:
                 )
             yield Proposal(found, program, name, build)
     if not any(HAS_TESTS.search(text) for _, text in lists):
+        yield from _run_tests(root, (CMAKE, "cmake --build build -j2"))
         return
     for flags in dict.fromkeys((" ".join(tests), "")):
         yield Proposal(
@@ -319,6 +323,17 @@ def _cmake(root: Path) -> Iterator[Proposal]:
             "tests",
             (f"{CMAKE} {flags}".strip(), "cmake --build build -j2"),
         )
+
+
+def _run_tests(root: Path, build: tuple[str, ...]) -> Iterator[Proposal]:
+    """Scripts that run the tests of what was built, inside the build or at the top."""
+    for path in own_files(root):
+        if not RUN_TESTS.fullmatch(path):
+            continue
+        program = "python3" if path.endswith(".py") else shell_of(root, path)
+        script = shlex.quote(path)
+        for cmd in (f"env -C build {program} ../{script}", f"{program} {script}"):
+            yield Proposal(f"a CMake project with {path}", cmd, "tests", build)
 
 
 def _meson(root: Path) -> Iterator[Proposal]:

@@ -48,6 +48,12 @@ def test_a_folder_of_benchmarks_gives_those_that_measure_the_project_beside_each
         ("bench/install.sh", "for name in a b; do echo $name; done\n"),
         ("perf_data.py", "DATA = [1, 2]\n"),
         ("bench/deploy.sh", "scp -r . server:\n"),
+        # as many turns as fit into some seconds
+        ("bench/bench_turns.sh", "for n in 1 2; do python3 -m timeit 'f()'; done\n"),
+        ("bench/bench_turns.py", "import timeit\ntimeit.main(['f()'])\n"),
+        ("bench/turns.js", "require('benchmark').Suite().add('a', f).run()\n"),
+        ("bench/turns.pl", "use Benchmark;\ncmpthese(-2, {a => sub { 1 }});\n"),
+        ("bench/turns.rb", "require 'benchmark/ips'\nBenchmark.ips { |x| x.report('a') { 1 } }\n"),
     ],
 )
 def test_a_script_is_a_benchmark_only_by_its_name_and_its_content(
@@ -147,6 +153,16 @@ def test_the_makefile_of_a_folder_is_asked_where_none_is_at_the_top(project: Pro
     assert (first.build, first.cmd) == (("env -C tests make t",), "env -C tests ./t a")
     assert first.found.endswith("in tests/")
     assert not any("node" in offer.cmd for offer in others)
+
+
+def test_a_script_runs_the_tests_where_cmake_has_none(project: Project) -> None:
+    project.write("CMakeLists.txt", "project(md C)\nadd_executable(md md.c)\n")
+    project.write("md.c", PROGRAM)
+    project.write("scripts/run-tests.py", "print('ok')\n")
+    first, second = proposals(project.root)
+    assert first.cmd == "env -C build python3 ../scripts/run-tests.py"
+    assert first.build[-1] == "cmake --build build -j2"
+    assert second.cmd == "python3 scripts/run-tests.py"
 
 
 def test_scripts_of_pyperf_are_read_and_those_that_start_it_are_no_benchmarks(
