@@ -7,10 +7,12 @@ import re
 import stat
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from perfvcs.collectors._shared.commandrun import executed, launched, printable, read_at_most
 from perfvcs.errors import nearest

@@ -14,12 +14,12 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from perfvcs import launcher
 from perfvcs.collectors.counters.events import Events

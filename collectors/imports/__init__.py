@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from perfvcs.collectors._shared.commandrun import INTERPRETER_NAME, launched, printable
 from perfvcs.environment import HEAP

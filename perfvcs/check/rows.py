@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from perfvcs.profile import REPEATED, Profile, Resources
 from perfvcs.profile.summary import PACE
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 TABLE_RANGE = 1 << 20
 
 
-@dataclass(frozen=True, eq=False)
-class CasePoints:
+class CasePoints(Struct, frozen=True, eq=False):
     """One side's rows of a case as columns: size (NaN without), value (finite), and the execution
     of each.
 
@@ -184,8 +184,7 @@ def _ranked(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     return np.flatnonzero(there) + least, places[column - least]
 
 
-@dataclass(frozen=True)
-class UnitTable:
+class UnitTable(Struct, frozen=True):
     """The rows of one unit in one profile, in their order; columns of equal length.
 
     ``size`` and the metrics are NaN where a row has none; units have no prefix. Rows whose

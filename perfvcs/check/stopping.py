@@ -4,8 +4,9 @@ on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from perfvcs.check import compare
 from perfvcs.check.method import FEWEST_EXECUTIONS
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
 LAST = 0.01  # the level of a report of all that was measured
 
 
-@dataclass(frozen=True)
-class Interim:
+class Interim(Struct, frozen=True):
     """What a look shows: the report at this look's level, the comparisons that more pairs may
     decide, and when to look again.
 

@@ -134,7 +134,7 @@ def _adopt(project: Project) -> None:
 
 def _configure(repository: Repository, *, attempt: bool, yes: bool) -> None:
     """Write perf.toml unless it is there; a link there, even one to nothing, is left alone."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from perfvcs.jobs.hazards import hazards
     from perfvcs.jobs.proposals import placeholder, proposals

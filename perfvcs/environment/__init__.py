@@ -10,10 +10,11 @@ import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from perfvcs.environment import noise
 from perfvcs.environment.noise import ROOT_FOLDER, Noise, read
@@ -62,8 +63,7 @@ _DROPPED = (
 )
 
 
-@dataclass(frozen=True)
-class Knobs:
+class Knobs(Struct, frozen=True):
     """Settings of measured processes that need no root.
 
     ``pin``: ``none``, ``auto`` (one processor is chosen) or a list such as ``0,2-3``. ``aslr``:

@@ -7,8 +7,9 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from perfvcs.system.children import processors
 from perfvcs.text.words import counted
@@ -23,8 +24,7 @@ STEAL = 0.02  # of the processor time
 MIN_SPAN = 1.0
 
 
-@dataclass(frozen=True)
-class Noise:
+class Noise(Struct, frozen=True):
     """The state at one moment; counters are in seconds since boot, summed over processors; what
     cannot be read is None.
     """

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+
+from msgspec import Struct
 
 from perfvcs.gate import stamp
 from perfvcs.gate.inspection import (
@@ -38,8 +39,7 @@ KEPT_FILES = {
 DOCUMENTS_PER_READ = 1000  # documents that one git process reads
 
 
-@dataclass(frozen=True)
-class Adoption:
+class Adoption(Struct, frozen=True):
     """What an adoption did: how many profiles are in the store, and what was dropped, in
     sentences.
     """

@@ -6,13 +6,13 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec import Struct, field
 
 from perfvcs.git.command import GitError, start
 from perfvcs.git.project import Project
@@ -162,8 +162,7 @@ def way(project: Project, ancestor: str, commit: str) -> list[WayCommit]:
     return commits[::-1]
 
 
-@dataclass(frozen=True)
-class Ancestry:
+class Ancestry(Struct, frozen=True, dict=True):
     """The commits that ``target`` has gained since ``baseline`` (full ids).
 
     git is asked at the first question, once for all commits between the two; about others each

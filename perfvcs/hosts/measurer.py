@@ -14,13 +14,13 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from queue import Empty, Queue
 from typing import IO
 
 import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from perfvcs.environment import noise
 from perfvcs.errors import CURES, PerfError

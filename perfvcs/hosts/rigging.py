@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.hosts.tls import Scheduler
 from perfvcs.measure.rig import Rig
@@ -17,8 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.tally import Tally
 
 
-@dataclass(frozen=True)
-class OnHosts:
+class OnHosts(Struct, frozen=True):
     """Makes executors for the hosts of a cluster; those that are ``distrusted``, for a reason, get
     no blocks.
     """

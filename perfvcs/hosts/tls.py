@@ -4,12 +4,13 @@ that need none.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from perfvcs.errors import UsageError
 
@@ -30,8 +31,7 @@ class Unusable(UsageError):
     """A scheduler, or a worker, with which nothing is measured."""
 
 
-@dataclass(frozen=True)
-class Tls:
+class Tls(Struct, frozen=True):
     """Paths of certificates and of a key, as options name them; ``insecure``: addresses without any
     will do.
     """
@@ -94,8 +94,7 @@ class Tls:
             )
 
 
-@dataclass(frozen=True)
-class Scheduler:
+class Scheduler(Struct, frozen=True):
     """The Dask scheduler whose hosts measure, and the certificates for it; without an ``address``
     this machine measures.
     """

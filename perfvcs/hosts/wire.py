@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from perfvcs.environment import RECORDED
 from perfvcs.environment.host import Facts

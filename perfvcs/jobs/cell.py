@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.jobs.config import AutoTable
 from perfvcs.jobs.harness import can_choose
@@ -34,8 +36,7 @@ class ResultPlan(NamedTuple):
 STANDARD_OUTPUT = ResultPlan()
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Struct, frozen=True):
     """One cell of the matrix: a command with its workload under one collector."""
 
     name: str

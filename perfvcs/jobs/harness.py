@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import PurePosixPath
+
+from msgspec import Struct
 
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import EVERY_UNIT, Reads
@@ -21,8 +22,7 @@ COMMAND_END = "--"  # what cargo and npm pass on stands behind it
 PASSES_ON = re.compile(r"(?:cargo|npm|pnpm)$")
 
 
-@dataclass(frozen=True)
-class Harness:
+class Harness(Struct, frozen=True):
     """The options of one harness: ``only`` makes those that run one unit; ``once`` are those with
     which each benchmark runs once, which is what can be counted. ``beside``: others that the unit
     stands together with run, too.

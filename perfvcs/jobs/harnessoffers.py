@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from perfvcs.jobs.npmscripts import direct, is_there
 from perfvcs.jobs.ownfiles import file_text, project_files

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from perfvcs.jobs.makefile import Makefile
 from perfvcs.jobs.starter import Proposal

@@ -8,8 +8,9 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from perfvcs.jobs import (
     harnessoffers,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from perfvcs.jobs.benchscripts import BENCHMARK_FOLDERS
 from perfvcs.jobs.ownfiles import file_text, module_names, own_files, project_files

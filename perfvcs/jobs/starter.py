@@ -6,9 +6,11 @@ import re
 import shlex
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.profile.rules import LARGEST_RULES
 from perfvcs.system.foreign import beginning
@@ -53,8 +55,7 @@ BENCHMARK = re.compile(r"^[ \t]*(?:async )?def (?:time|track|peakmem)_\w", re.MU
 MOST_MODULES = 3  # proposed one by one, in case the whole suite takes too long
 
 
-@dataclass(frozen=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """A command to measure and what builds it; ``found`` says why.
 
     ``collector`` is a TOML value, empty for time; so is ``reads``, empty where no harness reports.

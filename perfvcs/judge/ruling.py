@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 from msgspec import structs
+from msgspec.structs import replace
 
 from perfvcs.check.narrowing import narrowed
 from perfvcs.judge.candidate import Candidate, Target, laid_out, with_hidden

@@ -7,13 +7,13 @@ import os
 import shlex
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean
 from struct import iter_unpack
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
 from perfvcs.errors import PerfError
 
@@ -104,8 +104,7 @@ class NotStarted(LaunchError):
     lasting = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class Execution:
+class Execution(Struct, frozen=True, kw_only=True):
     """The cost of one execution; times are in seconds, amounts in bytes, None if the system does
     not report it.
 

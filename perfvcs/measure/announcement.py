@@ -10,11 +10,11 @@ import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from perfvcs.environment import clean, recorded
 from perfvcs.errors import UsageError, nearest

@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from perfvcs.check.method import CheckRequest
 from perfvcs.jobs.cell import Cell

@@ -7,12 +7,12 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
+from msgspec.structs import replace
 
 from perfvcs.collectors._shared.commandrun import is_python, mentions
 from perfvcs.errors import PerfError

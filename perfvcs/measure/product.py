@@ -9,11 +9,11 @@ import shlex
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from perfvcs import profile
 from perfvcs.errors import UsageError, system_reason

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec.structs import replace
 
 from perfvcs.jobs.ownfiles import file_text, own_files
 from perfvcs.jobs.pythonneeds import asked_for, normalized, once_each

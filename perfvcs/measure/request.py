@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.jobs import matrix
 from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import KEEP, Config, HookTable, HostsTable, JudgeTable
 
 
-@dataclass(frozen=True)
-class Request:
+class Request(Struct, frozen=True):
     """What the caller asks of a campaign beyond perf.toml; None leaves perf.toml's word.
 
     ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from perfvcs.errors import UsageError
 from perfvcs.git.worktree import CheckoutError
@@ -28,8 +28,7 @@ from perfvcs.repository.state import State
 from perfvcs.text.words import listed
 
 
-@dataclass(frozen=True)
-class Rig:
+class Rig(Struct, frozen=True):
     """What a command measures with.
 
     ``config`` is perf.toml, or what a command line stands for. ``executor`` runs the blocks: by

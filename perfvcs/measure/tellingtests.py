@@ -7,8 +7,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter, defaultdict
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from perfvcs.jobs.ownfiles import file_text, own_files
 from perfvcs.jobs.pythonoffers import PROPOSED_REPEATS

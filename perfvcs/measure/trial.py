@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import time
 import tomllib
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from perfvcs.errors import PerfError
 from perfvcs.jobs import knobs, matrix
@@ -45,8 +45,7 @@ ALL_TRIALS_SECONDS = 600.0  # seconds of all trials
 MOST_REPAIRS = 6  # trials of one proposal, each without what kept the one before from running
 
 
-@dataclass(frozen=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """A proposal that ran: the ``seconds`` of one execution, and of everything before it."""
 
     proposal: Proposal

@@ -5,9 +5,11 @@ job.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from textwrap import wrap
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.plan.design import MOST_PLANNED, UNPROMISING_DF, PlanRule, needed
 from perfvcs.plan.survey import newest_series, recent
@@ -28,8 +30,7 @@ FIRST_EXECUTIONS = 10  # executions where nothing is stored yet
 COMPUTING = 0.8
 
 
-@dataclass(frozen=True)
-class ExecutionChoice:
+class ExecutionChoice(Struct, frozen=True):
     """A number of executions, and why."""
 
     executions: int

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from math import expm1, isfinite, log1p, sqrt
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.statistics.huber import FEWEST_PAIRS
 from perfvcs.text.words import metric_rank
@@ -38,8 +40,7 @@ class PlannedDeviation(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True)
-class PlanRule:
+class PlanRule(Struct, frozen=True):
     """The rule that a plan is for: the smallest change that counts, and how many comparisons a
     check makes at once.
     """
@@ -65,8 +66,7 @@ class PlanRule:
         return log1p(self.delta)
 
 
-@dataclass(frozen=True)
-class DetectableEffect:
+class DetectableEffect(Struct, frozen=True):
     """The smallest effect that is found with a power of 80 %; ``low`` and ``high`` as the noise is
     known to 80 %.
     """
@@ -76,8 +76,7 @@ class DetectableEffect:
     high: float
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(Struct, frozen=True):
     """What finds ``effect`` with a power of 80 %: so many ``replicates`` (executions, or builds
     with the present executions each).
 
@@ -99,8 +98,7 @@ class Option:
     best_seconds: float | None = None
 
 
-@dataclass(frozen=True)
-class PlanRow:
+class PlanRow(Struct, frozen=True):
     """One unit and metric: its delta, what its present design finds, the delta that it settles, and
     what would find the ``EFFECTS``.
     """

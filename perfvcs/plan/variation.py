@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise, starmap
 from math import exp, isfinite, log, sqrt
 from statistics import fmean, median
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.check.method import USUAL_DELTA, Delta, of_metric
 from perfvcs.plan.inside import Drawn, Inside, Share, SizedMetric, explained, inside, runs
@@ -117,8 +119,7 @@ def _distances(sample: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.abs(_pairs(sample)).ravel()
 
 
-@dataclass(frozen=True)
-class Variation:
+class Variation(Struct, frozen=True):
     """How much one unit and metric of a series varies.
 
     ``mean`` is in the metric's unit: that of the newest session, geometric where all is positive;

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from msgspec import Struct
 
 from perfvcs.profile.naming import Benchmark
 
@@ -41,8 +42,7 @@ class UnitAtSize(NamedTuple):
     size: float | None
 
 
-@dataclass(frozen=True)
-class BenchmarkFilter:
+class BenchmarkFilter(Struct, frozen=True):
     """Which benchmarks are meant; what is empty holds for all.
 
     ``cells`` are labels of jobs with their collectors, ``units`` some of theirs (of a label that

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from statistics import fmean
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from perfvcs.check import NothingToCompare
 from perfvcs.check.method import BY_RULES, CheckRequest

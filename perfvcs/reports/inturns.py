@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.git.project import UnknownRevision

@@ -5,11 +5,11 @@ has a table of all cases.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from perfvcs.check.change import NothingToCompare, Report
 from perfvcs.locate.select.misses import LEFT_OUT_FILE, LeftOutSampler

@@ -7,10 +7,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.git.project import Project, UnknownRevision
@@ -26,8 +27,7 @@ Find = Callable[[], "Repository"]
 BEHIND_DASHES = "-- {}"  # how most commands take a benchmark that is called like a revision
 
 
-@dataclass(frozen=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """What a command line names: ``revisions`` (also ranges, products, and what the command itself
     knows), or ``files``; and the benchmarks that it is about.
 

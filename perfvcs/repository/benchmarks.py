@@ -6,8 +6,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from perfvcs.errors import UsageError
 from perfvcs.profile.benchmarkfilter import (

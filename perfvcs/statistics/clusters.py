@@ -211,7 +211,7 @@ def compare(
     difference = Difference(
         *(
             np.concatenate([getattr(part, name) for part in parts])
-            for name in Difference.__dataclass_fields__
+            for name in Difference.__struct_fields__
         )
     )
     labels = [mixture.labels for mixture in (matched.old, matched.new)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import exp, log
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +41,7 @@ def medians(
     return middles
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """Mean and its confidence interval per group, shape (groups,), in the unit of the values;
     infinite for a single value.
     """
@@ -85,8 +85,7 @@ def geometric(values: Sequence[float], confidence: float = 0.99) -> MeanInterval
     return MeanInterval(level, back(float(found.low[0])), back(float(found.high[0])))
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """Second mean minus first, per group, shape (groups,), in the unit of the values.
 
     ``low``..``high`` is the confidence interval, ``error`` the standard error, ``df`` its degrees
@@ -102,8 +101,7 @@ class Difference:
     df: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(Struct, frozen=True):
     """Mean, and unbiased variance with its degrees of freedom (NaN and 0 for a single value), each
     of shape (groups,).
     """

@@ -4,9 +4,10 @@ and p-value, for many groups at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from perfvcs.statistics import difference
 from perfvcs.statistics.difference import Difference, combine, moments
@@ -27,8 +28,7 @@ SORTED = 1000  # values of a row
 EQUIVALENCE = 0.9  # two one-sided tests at 5 %
 
 
-@dataclass(frozen=True)
-class Shift:
+class Shift(Struct, frozen=True):
     """What ``paired`` finds: the ``difference``, and the ``free`` gaps (groups, n), second minus
     first without the period effect.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,8 +22,7 @@ EARLY = 0.001  # level of each interim analysis, which leaves
 FINAL = 0.0095  # of 1 % so much for the last one
 
 
-@dataclass(frozen=True)
-class EValue:
+class EValue(Struct, frozen=True):
     """``e`` against no difference: at most a share a of all comparisons without one ever reaches
     1/a, whenever one stops.
 

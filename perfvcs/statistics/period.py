@@ -4,8 +4,10 @@ where the order is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.statistics import huber
 from perfvcs.statistics.difference import Difference, combine, reach, rounding
@@ -115,8 +117,7 @@ def _test(
     return np.where(defined & (free > 1), np.where(elsewhere, 0.0, p), np.nan)
 
 
-@dataclass(frozen=True)
-class Orders:
+class Orders(Struct, frozen=True):
     """Half the sum and half the difference of the means in both orders, each (groups,): the
     ``shift`` and the ``period`` effect.
 

@@ -4,9 +4,10 @@ clock.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf, remainder, sqrt
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -21,8 +22,7 @@ EXACT_SHARE = 1e-12  # of the largest value
 CHUNK_NUMBERS = 2_000_000  # random numbers held at once
 
 
-@dataclass(frozen=True)
-class Runs:
+class Runs(Struct, frozen=True):
     """``values`` has the shape (executions, most measurements), filled up with 0 behind the
     ``counts`` (executions,) that are there.
     """
@@ -66,8 +66,7 @@ def stack(runs: Sequence[ArrayLike]) -> Runs:
     return Runs(values, counts)
 
 
-@dataclass(frozen=True)
-class Autocorrelation:
+class Autocorrelation(Struct, frozen=True):
     """``coefficients`` at lags 0, 1, ... of rows of ``n`` values, shape (groups, lags + 1); NaN
     where the values do not vary.
     """
@@ -165,8 +164,7 @@ def step(values: Collection[float]) -> float:
     return divisor
 
 
-@dataclass(frozen=True)
-class Impact:
+class Impact(Struct, frozen=True):
     """``factor``: how many times more measurements of different executions differ than those of
     one; 1 means no impact.
 

@@ -5,11 +5,12 @@ of it shows.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from itertools import pairwise
 from math import sqrt
 from statistics import fmean, median, variance
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from perfvcs.statistics.difference import NORMAL, Difference, combine
 from perfvcs.statistics.period import chosen
@@ -39,8 +40,7 @@ AA_POINT = 1.96  # of the normal distribution, 95 % two-sided
 AA_FEWEST = 3  # comparisons
 
 
-@dataclass(frozen=True)
-class OverHosts:
+class OverHosts(Struct, frozen=True):
     """The ``difference`` with what hosts differ by in its interval, each host's own ``effects``
     (groups, hosts), and the ``p`` (groups,) of the test that all hosts have the same effect; NaN
     where no host has two pairs.
@@ -159,8 +159,7 @@ def far_apart(first: Sequence[float], second: Sequence[float]) -> bool:
     return abs(fmean(second) - fmean(first)) > FAR_ERRORS * error + UNMOVED
 
 
-@dataclass(frozen=True)
-class Together:
+class Together(Struct, frozen=True):
     """What all units take together, ``baseline`` of shape (m,) and ``target`` of shape (k,), and
     the ``shares`` (units,) of each unit.
 
@@ -216,8 +215,7 @@ def _logarithmic_mean(
     return mean
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(Struct, frozen=True):
     """A variance (of one session's mean, squared unit of the means) and the degrees of freedom that
     it was estimated with.
     """

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -167,7 +168,9 @@ def delays(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[float]], None]:
         real = launcher.launch
 
         def delayed(*args: object, **options: object) -> Execution:
-            return replace(real(*args, **options), wall=0.1, run_delay=next(left), wake_delay=0.0)  # type: ignore[arg-type]
+            return msgspec.structs.replace(
+                real(*args, **options), wall=0.1, run_delay=next(left), wake_delay=0.0
+            )  # type: ignore[arg-type]
 
         monkeypatch.setattr(launcher, "launch", delayed)
 
@@ -224,8 +227,8 @@ def test_waiting_less_than_half_a_millisecond_is_not_a_delay() -> None:
         blocks_out=0,
     )
     assert not Time()._delayed(took)
-    assert Time()._delayed(replace(took, wake_delay=0.0002))
-    assert not Time()._delayed(replace(took, run_delay=None))
+    assert Time()._delayed(msgspec.structs.replace(took, wake_delay=0.0002))
+    assert not Time()._delayed(msgspec.structs.replace(took, run_delay=None))
 
 
 @pytest.mark.parametrize(

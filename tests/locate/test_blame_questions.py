@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from cases import each
+from msgspec.structs import replace
 from samples import WALL, sample_profile
 
 from perfvcs.check.answer import sentence

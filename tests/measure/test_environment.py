@@ -8,13 +8,13 @@ import os
 import random
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
 import pytest
 from cases import each
+from msgspec.structs import replace
 
 from perfvcs import environment
 from perfvcs.environment import PADDING, Knobs, clean, describe, fingerprint, noise

@@ -302,7 +302,7 @@ def test_outliers_cost_a_plan_little_from_eight_pairs_on() -> None:
     assert one.drawn < 0.6 * (one.difference or 0)
     rule = PlanRule()
     assert (needed(one, 0.02, rule)[0] or 0) == pytest.approx(
-        needed(replace(one, difference=one.drawn), 0.02, rule)[0] or 0
+        needed(msgspec.structs.replace(one, difference=one.drawn), 0.02, rule)[0] or 0
     )
     # as few as keep their outliers must find the effect in spite of them
     assert needed(one, 0.15, rule)[0] == 8

@@ -5,9 +5,10 @@ the whole.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from perfvcs.check.samples.estimate import VETO, order_of
 from perfvcs.statistics import difference, huber, period, sessions
@@ -33,8 +34,7 @@ ContrastValues = tuple[float, float, float]  # one for each of CONTRAST_COLUMNS
 CONTRAST_COLUMNS = (2, 3, 0)  # the columns of lines: smallest sizes, largest sizes, all sizes
 
 
-@dataclass(frozen=True)
-class Contrast:
+class Contrast(Struct, frozen=True):
     """Target minus baseline at the smallest, at the largest and over all sizes, with their
     intervals, infinite for one execution a side.
 

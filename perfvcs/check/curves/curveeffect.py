@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import expm1, inf, log1p
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from perfvcs.check.curves.confirmation import multiple
 from perfvcs.check.samples.scale import CLOCK_STEPS, LARGEST_EXPONENT
@@ -30,8 +31,7 @@ class CurveEffect(NamedTuple):
     shifts: EffectInterval
 
 
-@dataclass(frozen=True)
-class EffectCase:
+class EffectCase(Struct, frozen=True, dict=True):
     """A case with what is known of it, how small an effect counts, as a share, and the finest
     ``step`` of its values, in their unit.
     """

@@ -4,8 +4,9 @@ that grows with the size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,8 +45,7 @@ class ExpectedRows(NamedTuple):
     share: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class ExecutionLines:
+class ExecutionLines(Struct, frozen=True, eq=False):
     """The lines of both sides' executions, or of builds where they were repeated; shape
     (executions, 4).
 

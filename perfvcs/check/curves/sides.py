@@ -4,11 +4,12 @@ words for what differs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.check.case import NO_USABLE_VALUE, UNSIZED, Case, decided_change, prepare
 from perfvcs.check.change import Change, Curve
@@ -48,8 +49,7 @@ RANGES_APART = "sizes {} to {} and {} to {} do not overlap"
 FEWEST_POSITIVE = 5  # sizes above 0, without which size 0 counts
 
 
-@dataclass(frozen=True, eq=False)
-class Sides:
+class Sides(Struct, frozen=True, eq=False, dict=True):
     """Both sides' rows of a case at the sizes from ``low`` to ``high`` that they share.
 
     ``sized`` is False where the case has no sizes; then all are 1. Values are divided by ``unit``,
@@ -104,8 +104,7 @@ class Sides:
         return bool((values == values[0]).all())
 
 
-@dataclass(frozen=True, eq=False)
-class FittedCurves:
+class FittedCurves(Struct, frozen=True, eq=False, dict=True):
     """The curves of many cases at once: the group of a number is the case at that place of
     ``sides``.
     """

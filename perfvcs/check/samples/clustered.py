@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
 from math import expm1, inf, nan
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.check.samples.sampled import ScaledSample, grouped_means
 from perfvcs.check.samples.scale import LARGEST_EXPONENT
@@ -19,8 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-@dataclass(frozen=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """One difference on the scale of a view, target minus baseline, with its interval and p;
     unknown as it starts.
     """
@@ -31,8 +32,7 @@ class Gap:
     p: float = nan
 
 
-@dataclass(frozen=True)
-class ClusteredSample:
+class ClusteredSample(Struct, frozen=True):
     """A sample's clusters: of logarithms, or where a value is 0 or below of shares of ``base``.
 
     That is the baseline's mean; where values are negative or it is 0, so that a ``ratio`` has no

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec import Struct
 
 from perfvcs.check.pastsessions import EarlierSessions
 from perfvcs.statistics.changepoints.newest import SUPPORT
@@ -20,8 +21,7 @@ SOME = 2  # of the sessions before, on either side of the newest value
 NEWEST_SESSIONS = 8
 
 
-@dataclass(frozen=True)
-class NewestSession:
+class NewestSession(Struct, frozen=True):
     """The newest session's mean against the level of those before, as logarithms: the difference
     with the range that chance leaves it. Where the history has a step among the newest eight
     sessions, it is that step with its interval: both say the same.

@@ -11,6 +11,8 @@ from math import frexp, inf, isinf
 from statistics import median
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
+
 from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.method import SINGLE_EXECUTION, PairMethod
 from perfvcs.check.samples.scale import CLOCK_STEPS, finest_step, is_coarse, mean, share, too_coarse
@@ -33,8 +35,7 @@ SHAPE = "the distributions differ, their centres do not"
 MEASURED_APART = "measured apart, which this rule makes no allowance for"
 
 
-@dataclass(frozen=True, eq=False)
-class SampleSide:
+class SampleSide(Struct, frozen=True, eq=False):
     """One side's finite ``values``, the number of the ``execution`` of each (from 0, ascending),
     and the ``build`` of each execution.
     """
@@ -61,8 +62,7 @@ class SampleSide:
         return grouped_means(self.means(), self.build) if builds else self.means()
 
 
-@dataclass(frozen=True)
-class ScaledSample:
+class ScaledSample(Struct, frozen=True):
     """A pair with its numbers in ``unit``s of the metric's unit: a power of two that keeps squares
     within a float.
 
@@ -92,8 +92,7 @@ class ScaledSample:
         return bool(min(first.min(), second.min()) == max(first.max(), second.max()))
 
 
-@dataclass(frozen=True)
-class RuleOutcome:
+class RuleOutcome(Struct, frozen=True):
     """What a rule says of a sample: ``shift`` is target minus baseline in the sample's unit, with
     its interval.
 
@@ -111,8 +110,7 @@ class RuleOutcome:
     finding: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
+class Batch(Struct, frozen=True, eq=False):
     """Samples with equal counts; their replicates as ``baseline`` (samples, m) and ``target``
     (samples, k).
     """

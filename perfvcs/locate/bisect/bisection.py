@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import structs
+
 from perfvcs.check.movement import Followed
 from perfvcs.locate.bisect.ends import (
     earlier_sessions,
@@ -376,7 +378,7 @@ def _within(rig: Rig, bisection: Bisection, asked: Asked, request: Request) -> B
         return None
     merge = bisection.span.commits[named[0]]
     wanted = replace(asked.wanted, benchmarks=target.alone)
-    request = replace(request, jobs=(target.job,))
+    request = structs.replace(request, jobs=(target.job,))
     inner, project = None, rig.repository.project
     for good, bad in brought(project, bisection.span, named[0], everything=asked.merged):
         ends = f"{good[:10]} to {bad[:10]}"

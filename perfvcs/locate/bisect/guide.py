@@ -5,9 +5,11 @@ commit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import expm1, log
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from perfvcs.locate.bisect.decision import decide
 from perfvcs.locate.bisect.evidence import Evidence

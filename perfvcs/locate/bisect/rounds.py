@@ -8,10 +8,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from perfvcs.locate.bisect.decision import Decision, NextStep, StoppingRules, decide, together
 from perfvcs.locate.bisect.instructioncounts import InstructionCounts

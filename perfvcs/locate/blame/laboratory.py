@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.collectors._shared.runtimes import runtime
