@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from statistics import median
 from typing import TYPE_CHECKING
 
 from perfvcs.check.bounds import distance, is_wide
@@ -165,6 +164,8 @@ def _is_general(whole: Overall, sure: Sequence[MovedBenchmark]) -> bool:
     """Whether the whole says more than the unit that matters most: many of its units moved, and
     that one does not stand out.
     """
+    from statistics import median
+
     first = sure[0].first
     moved = [
         distance(entry.first)

@@ -4,7 +4,6 @@ accept`` and edited by people.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -257,7 +256,7 @@ def _value(value: Any) -> str:
         return repr(value)  # a float of Python is one of TOML
     value.encode()  # TOML has no halves of characters
     # JSON's strings are TOML's, but for DEL; of what nobody sees the number is written
-    text = json.dumps(value, ensure_ascii=False)
+    text = msgspec.json.encode(value).decode()
     return "".join(
         f"\\U{ord(character):08x}" if hidden(character) else character for character in text
     )

@@ -10,7 +10,6 @@ import select
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -252,6 +251,8 @@ def _unnamed(name: str) -> int:
     """A file without a path, in memory where the system has such."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create(name)
+    import tempfile
+
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 

@@ -8,7 +8,6 @@ import shlex
 import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import geometric_mean
 from struct import iter_unpack
 from typing import TYPE_CHECKING
 
@@ -59,6 +58,8 @@ class Pace(msgspec.Struct, frozen=True):
     @property
     def mean(self) -> float | None:
         """The geometric mean of all readings, in s; None if there is none."""
+        from statistics import geometric_mean
+
         took = [reading for _, reading in iter_unpack("<qq", self.readings) if reading > 0]
         return geometric_mean(took) / 1e9 if took else None
 

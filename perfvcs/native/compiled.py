@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -103,6 +102,8 @@ def _compile(
     """Compile beside ``target`` and rename; an interrupted compiler leaves no half file under the
     final name.
     """
+    import tempfile
+
     number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(number)
     unfinished = Path(name)
@@ -176,6 +177,8 @@ def own_folder() -> Path | None:
 
 @cache
 def _temporary() -> Path:
+    import tempfile
+
     folder = tempfile.mkdtemp(prefix="perfvcs-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return Path(folder)

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
@@ -63,6 +61,8 @@ class Store(StoreContents):
         prefix = f"{path.name}.new-"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            import shutil
+
             with alone_in(path.parent):
                 for left in path.parent.glob(f"{prefix}*"):
                     shutil.rmtree(left, ignore_errors=True)
@@ -197,6 +197,8 @@ class Store(StoreContents):
         """Commits changes on top of the newest state, again where someone else was faster; returns
         the profiles that changed.
         """
+        import random
+
         deadline = time.monotonic() + locks.WRITER_PATIENCE
         done = self._attempt(stream, message, changes)
         while done is None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
@@ -93,6 +92,8 @@ def _candidates(path: str | None = None) -> list[str]:
     """Every program called ``perf`` on PATH, in its order, that is not this program under whatever
     name.
     """
+    import shutil
+
     folders = (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep)
     programs = [shutil.which("perf", path=folder) for folder in dict.fromkeys(folders) if folder]
     return [path for path in programs if path and not _is_ours(path)]
