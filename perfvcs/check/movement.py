@@ -17,7 +17,7 @@ from perfvcs.profile.naming import is_whole
 from perfvcs.text.words import metric_name, metric_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from perfvcs.check.change import Overall, Report
 
@@ -116,6 +116,15 @@ def entries(report: Report) -> list[MovedBenchmark]:
     return sorted(benchmarks, key=rank)
 
 
+def in_order(report: Report) -> Iterator[MovedBenchmark]:
+    """The ``entries``, and then these as if nothing were accepted: the order in which all commands
+    choose a benchmark where nobody names one.
+    """
+    yield from entries(report)
+    opened = [msgspec.structs.replace(change, accepted=None) for change in report.changes]
+    yield from entries(msgspec.structs.replace(report, changes=opened))
+
+
 def _is_certain(change: Change) -> bool:
     """Whether the program changed for sure; an interval that holds no change, such as that of a
     coarse clock, leaves it open.
@@ -148,20 +157,17 @@ def followed(report: Report, fits: Callable[[Change], bool]) -> Followed | None:
     """The change that `perf bisect` and `perf blame` follow, of those that are sure and fit; None
     where there is none.
 
-    1. It is of the benchmark that stands first among the ``entries``: that of the first sentence of
-       `perf check`. What is accepted comes after everything else.
+    1. It is of the first benchmark ``in_order``.
     2. CPU time stands in for wall time where both moved, since wall time includes waiting for other
        programs, unless the CPU's clock is too coarse to show the change.
     """
     units = {
         SizedUnit.of(change) for change in report.changes if change.word in SURE and fits(change)
     }
-    opened = [msgspec.structs.replace(change, accepted=None) for change in report.changes]
-    for changes in (report.changes, opened):
-        for entry in entries(msgspec.structs.replace(report, changes=changes)):
-            chosen = [change for change in entry.changes if change.word in SURE and fits(change)]
-            if chosen:
-                return Followed(_followed_clock(chosen), len(units))
+    for entry in in_order(report):
+        chosen = [change for change in entry.changes if change.word in SURE and fits(change)]
+        if chosen:
+            return Followed(_followed_clock(chosen), len(units))
     return None
 
 

@@ -52,8 +52,9 @@ State = Literal["open", "closed"]
 
 @dataclass(frozen=True)
 class Degradation:
-    """A commit since which benchmarks are slower, and still are; ``findings`` has the largest
-    first. ``span`` are the commits that it may be, one of which an earlier run may have named.
+    """A commit since which benchmarks are slower, and still are; ``findings`` has the most
+    important first. ``span`` are the commits that it may be, one of which an earlier run may have
+    named.
     """
 
     commit: str
@@ -65,10 +66,10 @@ class Degradation:
     @property
     def title(self) -> str:
         """``sort: wall time +12 % since 0123456789``."""
-        largest = self.findings[0]
+        first = self.findings[0]
         more = f" and {len(self.findings) - 1} more" if len(self.findings) > 1 else ""
         return shorten(
-            f"{_name(largest)}: {metric_name(largest.line.metric)} {percent(largest.effect)}{more}"
+            f"{_name(first)}: {metric_name(first.line.metric)} {percent(first.effect)}{more}"
             f" since {self.commit[:10]}",
             TITLE_CHARACTERS,
         )
@@ -76,12 +77,12 @@ class Degradation:
     @property
     def text(self) -> str:
         """The issue in Markdown."""
-        largest = self.findings[0]
+        first = self.findings[0]
         which = "It is the commit"
-        if largest.commits > 1:
+        if first.commits > 1:
             which = (
-                f"It is one of {largest.commits:,} commits, {largest.first[:10]} to"
-                f" {largest.last[:10]}, most likely"
+                f"It is one of {first.commits:,} commits, {first.first[:10]} to"
+                f" {first.last[:10]}, most likely"
             )
         rows = [
             f"| `{_cell(_name(each))}` | {metric_name(each.line.metric)} | {percent(each.effect)}"
@@ -90,7 +91,7 @@ class Degradation:
         ]
         left = len(self.findings) - MOST_BENCHMARKS
         more = [f"\nand {counted(left, 'more benchmark')}"] if left > 0 else []
-        preceding = largest.preceding or f"{self.commit}~1"
+        preceding = first.preceding or f"{self.commit}~1"
         return "\n".join(
             [
                 MARKER.format(self.commit),
@@ -101,7 +102,7 @@ class Degradation:
                 *rows,
                 *more,
                 "",
-                "Why: `perf blame " + f"{preceding[:10]} {largest.last[:10]}`."
+                "Why: `perf blame " + f"{preceding[:10]} {first.last[:10]}`."
                 " If it is wanted: `perf accept`, and this issue is closed by the next run.",
             ]
         )
@@ -122,7 +123,7 @@ def degradations(overview: Overview, project: Project) -> list[Degradation]:
     found = []
     for commit in ranked(standings):
         details = overview.details.get(commit)
-        findings = sorted(by_commit[commit], key=lambda finding: -abs(finding.effect))
+        findings = by_commit[commit]
         author, title = (details.author, details.title) if details else ("?", "")
         span = frozenset().union(*(_span(project, finding) for finding in findings))
         found.append(Degradation(commit, author, title, findings, span | {commit}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -158,39 +157,28 @@ def _question(rig: Rig, words: BlameWords, *, wait: bool) -> Question:
     from perfvcs.locate.blame.question import moved, question, unchosen, without_verdict
 
     cells, wanted = matrix(rig.config), words.benchmarks
-    report = _stored(rig.repository, words)
-    chosen = moved(report, wanted, cells) if report else None
+    stored = _stored(rig.repository, words)
+    chosen = moved(stored, wanted, cells) if stored else None
     simple = without_verdict(rig.repository, cells, wanted)
     if chosen is None and (not wanted or simple is None):
-        report = _checked(rig, words, wait=wait)
-        chosen = moved(report, wanted, cells)
+        stored = _checked(rig, words, wait=wait)
+        chosen = moved(stored, wanted, cells)
     if chosen is not None:
         return question(chosen, cells, words)
     if simple is None:
-        raise unchosen(report, words)
+        raise unchosen(stored, words)
     return simple
 
 
 def _stored(repository: Repository, words: BlameWords) -> Report | None:
-    """The newest verdict on both revisions: as `perf check` gave it, else by what is stored; None
-    where one has no profile.
-    """
-    from perfvcs.check import NothingToCompare
-    from perfvcs.check.markdown import decode
-    from perfvcs.profile.validity import Malformed
+    """The newest verdict on both revisions that is stored."""
+    from perfvcs.repository.lastreport import last_report
     from perfvcs.repository.state import State
 
     states = [repository.state(name) for name in (words.before, words.after)]
     # uncommitted changes are not blamed
     a, b = (state if state.below or not state.dirty else State(state.commit) for state in states)
-    remembered = repository.index.memory.recall(a.verdict_key, b.verdict_key)
-    if remembered is not None:
-        with suppress(Malformed):
-            return decode(remembered.report)
-    try:
-        return repository.compare(a, b)
-    except NothingToCompare:
-        return None
+    return last_report(repository, a, b, words.benchmarks)
 
 
 def _checked(rig: Rig, words: BlameWords, *, wait: bool) -> Report:

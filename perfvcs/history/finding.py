@@ -54,7 +54,8 @@ class Finding:
     among its ``detectors``, and that verdict's numbers; its levels are in ``curve`` where it is on
     a curve, of which the series knows one value per commit. ``preceding`` is the last commit that
     was measured before ``first``; empty where none was. ``contradiction`` says in words what the
-    series and the verdicts measured in turns disagree about; empty where they do not.
+    series and the verdicts measured in turns disagree about; empty where they do not. ``rank`` is
+    its place among the findings of its commit, as `perf check` has them.
     """
 
     line: Line
@@ -74,6 +75,7 @@ class Finding:
     preceding: str
     contradiction: str = ""
     curve: CurveLevels | None = None
+    rank: int = 0
 
     @property
     def judged_levels(self) -> tuple[float, float]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.check.acceptance import Acceptance, Move, ruling
 from perfvcs.check.vocabulary import direction
 from perfvcs.history.finding import CurveLevels, Finding, Newest, described, level, moved
+from perfvcs.history.precedence import with_ranks
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.index.seriesresults import Found, Given
 from perfvcs.statistics.changepoints.horvath import FEWEST_VALUES
@@ -176,7 +177,7 @@ def judged(
     judgements = repository.index.findings.judged(
         [asked[number] for number in long], detector=detector
     )
-    return {
+    described_lines = {
         number: _described(
             lines[number],
             chosen[number],
@@ -187,6 +188,7 @@ def judged(
         )
         for number, judgement in zip(long, judgements, strict=True)
     }
+    return with_ranks(lines, chosen, described_lines)
 
 
 def _newest_places(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[str, int]:

@@ -23,8 +23,8 @@ MOST_COMPARED = 50  # pairs of commits that are compared for it, which takes abo
 
 
 class Marks(NamedTuple):
-    """The steps by commit, the largest first, with their ``standings`` by the ``id`` of each; not
-    ``complete`` where there are too many values or comparisons to be judged in passing.
+    """The steps by commit, the most important first, with their ``standings`` by the ``id`` of
+    each; not ``complete`` where there are too many values or comparisons to be judged in passing.
     """
 
     findings: Mapping[str, Sequence[Finding]]
@@ -58,7 +58,7 @@ def _marks(repository: Repository, revision: str) -> Marks:
             findings_by_commit[finding.commit].append(finding)
     return Marks(
         {
-            commit: sorted(findings, key=lambda finding: -abs(finding.effect))
+            commit: sorted(findings, key=lambda finding: finding.rank)
             for commit, findings in findings_by_commit.items()
         },
         standings(repository, lines, courses, judgements, commits) if findings_by_commit else {},

@@ -53,8 +53,9 @@ class ShortSeries(msgspec.Struct, frozen=True, order=True):
 
 
 class Overview(msgspec.Struct, frozen=True):
-    """Findings, newest first, as are the others. ``details`` describes their commits.
+    """Findings, the newest first, of one commit by ``rank``; the others the newest first.
 
+    ``details`` describes their commits.
     ``environments`` names those of the series that differ by nothing else. ``lines`` and
     ``commits`` were analysed, from the first to the last of ``ends`` (full ids, empty without any);
     ``short`` names the benchmarks and metrics with fewer than ``shortest`` commits of which nothing
@@ -136,9 +137,9 @@ def _overview(
     verdicts = Verdicts(repository, commits if whole else ())
     judgements = judged(repository, lines, courses, commits, verdicts, detector=detector)
     findings = [finding for line in judgements.values() for finding in line.findings]
-    findings.sort(key=_newest_and_largest)
+    findings.sort(key=lambda finding: (-finding.turn, finding.rank))
     newest = [line.newest for line in judgements.values() if line.newest]
-    newest.sort(key=_newest_and_largest)
+    newest.sort(key=lambda value: (-value.turn, -abs(value.effect)))
     mentioned = [finding.commit for finding in findings]
     mentioned += [value.commit for value in newest]
     # most series have the same
@@ -169,11 +170,6 @@ def _overview(
         bool(short) and all(recall(*pair) for pair in neighbours),
         standings(repository, lines, courses, judgements, commits) if findings else {},
     )
-
-
-def _newest_and_largest(finding: Finding | Newest) -> tuple[float, float]:
-    """The key that sorts the newest to the front, of one commit the largest effect."""
-    return -finding.turn, -abs(finding.effect)
 
 
 def _environments(lines: Sequence[Line]) -> dict[SeriesName, str]:

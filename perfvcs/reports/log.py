@@ -44,6 +44,9 @@ class StepRow(msgspec.Struct, frozen=True):
     word: Direction
     direction: Direction
     benchmark: str
+    job: str
+    uid: str
+    size: float | None
     metric: str
     environment: str
     effect: float

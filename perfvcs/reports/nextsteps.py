@@ -87,7 +87,9 @@ def _located(
         if report.foreign and all(change.series in report.foreign for change in moved):
             commits = counted(those, "commit")
             return [f"Next: import measurements of the {commits} between to find which one it was."]
-        command = f"perf bisect {old} {new}{on_hosts(known.scheduler)}{report.about}"
+        first = followed(report, lambda _: True)
+        better = " --improvement" * bool(first and first.change.word == "improvement")
+        command = f"perf bisect{better} {old} {new}{on_hosts(known.scheduler)}{report.about}"
         are = plural(those, "is", "are")
         return [f"Next: find the commit ({those:,} between {are} not measured): {command}"]
     if measured:

@@ -278,7 +278,9 @@ class Commits:
                 pair = f"{contents.short(before)} {contents.short(number)}"
                 between = number - before - 1
                 if between:
-                    return f"find which of {between + 1:,} commits it was: `perf bisect {pair}`"
+                    better = " --improvement" * (comparison.word == "improvement")
+                    lead = f"find which of {between + 1:,} commits it was"
+                    return f"{lead}: `perf bisect{better} {pair}`"
                 return f"find the function: `perf blame {pair}`"
         return ""
 

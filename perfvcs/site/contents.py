@@ -174,8 +174,8 @@ class Contents:
         return [pair for pair in ordered if not self.standing(*pair).is_elsewhere]
 
     def ordered(self, all_series: Iterable[int]) -> list[tuple[int, int]]:
-        """The changes of some series, those of the newest commits first, of one commit the largest
-        first.
+        """The changes of some series, those of the newest commits first, of one commit by
+        ``rank``.
         """
         pairs = [
             (number, turn)
@@ -183,8 +183,7 @@ class Contents:
             for turn in range(len(self.record.series[number].findings))
         ]
         return sorted(
-            pairs,
-            key=lambda pair: (-self.finding(*pair).turn, -abs(self.finding(*pair).effect), pair),
+            pairs, key=lambda pair: (-self.finding(*pair).turn, self.finding(*pair).rank, pair)
         )
 
     def finding(self, series: int, turn: int) -> Finding:

@@ -87,17 +87,16 @@ def _open_list(contents: Contents, rows: list[ListedSeries], *, certain: bool) -
     listed = [
         same
         for commit in order[:COMMITS]
-        for same in sorted(by_commit[commit].values(), key=lambda same: -_cost(contents, same))
+        for same in sorted(
+            by_commit[commit].values(),
+            key=lambda same: min(contents.finding(*pair).rank for pair in same),
+        )
     ]
     count = sum(map(len, by_commit.values()))
     strips = {(row.url, row.environment): row.strip for row in rows}
     asked: dict[str, int] = {}
     changes = [_open_change(contents, same, strips, asked) for same in listed[:OPEN_ROWS]]
     return OpenList(changes, count - len(changes), len(by_commit), list(asked))
-
-
-def _cost(contents: Contents, pairs: list[tuple[int, int]]) -> float:
-    return max(contents.standing(number, turn).cost for number, turn in pairs)
 
 
 def _open_change(

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import structs
 
 from perfvcs.check.movement import Followed
+from perfvcs.jobs import matrix
 from perfvcs.locate.bisect.ends import (
     earlier_sessions,
     is_of,
     judged_ends,
     session_of_ends,
-    stored_verdict,
     verdicts,
 )
 from perfvcs.locate.bisect.saved import SavedBisections, Target
@@ -33,6 +33,8 @@ from perfvcs.locate.bisect.span import (
 from perfvcs.locate.bisect.suspicion import suspect, suspects
 from perfvcs.locate.sources.differences import changes
 from perfvcs.repository.benchmarks import series_of
+from perfvcs.repository.lastreport import last_report
+from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,16 +147,19 @@ class Bisection:
         return 0 if self.why == "found" else 4
 
 
-def prepare(repository: Repository, asked: Asked) -> tuple[Bisection, SavedBisections]:
-    """The span, and the target where stored profiles name one. Measures nothing."""
+def prepare(
+    repository: Repository, asked: Asked, cells: Sequence[Cell]
+) -> tuple[Bisection, SavedBisections]:
+    """The span, and the target where stored profiles of ``cells`` name one. Measures nothing."""
     saved = SavedBisections(repository.home)
     good, bad, begun = _ends(repository, asked, saved)
     between = span(repository.project, good, bad)
     target = begun.target if begun else None
     report = None
     if target is None:
-        report = stored_verdict(repository, good, bad)
-        if report and (chosen := asked.wanted.target(report)):
+        report = last_report(repository, State(good), State(bad), asked.wanted.benchmarks)
+        measured = series_of(repository, cells)
+        if report and (chosen := asked.wanted.target(report, measured)):
             target = _as_target(chosen.change, asked.wanted)
     return Bisection(
         between, target, None, asked.wanted.improvement, begun, report=report, merged=asked.merged
@@ -163,7 +168,7 @@ def prepare(repository: Repository, asked: Asked) -> tuple[Bisection, SavedBisec
 
 def listed(rig: Rig, asked: Asked) -> Bisection:
     """The span with its suspects, by everything they change. Measures nothing."""
-    bisection, _ = prepare(rig.repository, asked)
+    bisection, _ = prepare(rig.repository, asked, matrix(rig.config))
     bisection.suspects = suspects(rig, bisection.span, bisection.target)
     return bisection
 
@@ -176,7 +181,7 @@ def bisect(rig: Rig, asked: Asked, request: Request) -> Bisection:
 
     begin, repository = monotonic(), rig.repository
     cells, rig = rig.asked(request)
-    bisection, saved = prepare(repository, asked)
+    bisection, saved = prepare(repository, asked, cells)
     with repository.measuring(wait=request.wait):
         pass  # whoever has to wait, or to come again, knows it at once
     chosen = _chosen(rig, bisection, cells, asked, request)
@@ -333,7 +338,8 @@ def _choose_again(
     bisection: Bisection, repository: Repository, asked: Asked, target: Target
 ) -> None:
     """Why a target is followed that was chosen before, by what is stored now."""
-    bisection.report = stored_verdict(repository, bisection.span.good, bisection.span.bad)
+    ends = State(bisection.span.good), State(bisection.span.bad)
+    bisection.report = last_report(repository, *ends, asked.wanted.benchmarks)
     chosen = asked.wanted.target(bisection.report) if bisection.report else None
     if bisection.report and chosen and is_of(target, chosen.change):
         bisection.choice = chosen.choice

@@ -12,7 +12,7 @@ from perfvcs.locate.bisect.span import CURE, UnmeasurableEnd, require_room
 from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from perfvcs.check.change import Change, Report
     from perfvcs.locate.bisect.saved import Target
@@ -75,13 +75,6 @@ def earlier_sessions(repository: Repository, between: Span) -> list[str]:
     return list(dict.fromkeys(sessions))
 
 
-def stored_verdict(repository: Repository, good: str, bad: str) -> Report | None:
-    """The verdict on two commits from what is stored."""
-    with suppress(NothingToCompare):
-        return repository.compare(State(good), State(bad))
-    return None
-
-
 def verdicts(
     repository: Repository, between: Span, target: Target, named: Iterable[int]
 ) -> Iterator[tuple[int, Change]]:
@@ -91,8 +84,9 @@ def verdicts(
     commits = between.commits
     for number in (0, *named):
         good, bad = commits[number - 1 : number + 1] if number else (between.good, between.bad)
-        report = stored_verdict(repository, good, bad)
-        changes = report.comparisons if report else []
+        changes: Sequence[Change] = ()
+        with suppress(NothingToCompare):
+            changes = repository.compare(State(good), State(bad)).comparisons
         judged = [change for change in changes if is_of(target, change)]
         if len(judged) == 1 and judged[0].paired and judged[0].curve is None:
             yield number, judged[0]

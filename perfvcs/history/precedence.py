@@ -1,0 +1,114 @@
+"""The order of what changed at one commit: that of `perf check`."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from perfvcs.check.change import Change, Report
+from perfvcs.check.movement import in_order
+from perfvcs.history.finding import level
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from perfvcs.history.finding import Finding
+    from perfvcs.history.judging import JudgedLine
+    from perfvcs.index.lines import Course, Line
+
+Subject = tuple[object, ...]
+
+
+def with_ranks(
+    lines: Mapping[int, Line], courses: Mapping[int, Course], judgements: Mapping[int, JudgedLine]
+) -> dict[int, JudgedLine]:
+    """The judgements, their findings with the places that they have among those of one commit."""
+    at: dict[int, dict[int, Finding]] = defaultdict(dict)  # by turn and line
+    for number, judgement in judgements.items():
+        for finding in judgement.findings:
+            at[finding.turn][number] = finding
+    ranks: dict[int, int] = {}
+    for turn, findings in at.items():
+        changes = {
+            number: _change(lines[number], course, element, judgements.get(number), turn)
+            for number, course in courses.items()
+            if (element := _element(course, turn))
+        }
+        order = _order(changes.values())
+        ranked = sorted(
+            findings,
+            key=lambda number: (
+                order.get(_subject(changes[number]), len(order)),
+                -abs(findings[number].effect),
+            ),
+        )
+        ranks |= {id(findings[number]): rank for rank, number in enumerate(ranked)}
+    return {
+        number: replace(
+            judgement,
+            findings=[replace(finding, rank=ranks[id(finding)]) for finding in judgement.findings],
+        )
+        for number, judgement in judgements.items()
+    }
+
+
+def _order(changes: Iterable[Change]) -> dict[Subject, int]:
+    """The place of each change that moved, in a report of all of them."""
+    report = Report(baseline="", target="", method="", changes=[*changes])
+    order: dict[Subject, int] = {}
+    for entry in in_order(report):
+        for change in entry.changes:
+            order.setdefault(_subject(change), len(order))
+    return order
+
+
+def _element(course: Course, turn: int) -> int:
+    """The element of a course at a place of the history; 0 where it has none, or none before it."""
+    element = bisect_left(course.places, turn)
+    return element if element < len(course.places) and course.places[element] == turn else 0
+
+
+def _change(
+    line: Line, course: Course, element: int, judged: JudgedLine | None, turn: int
+) -> Change:
+    """What a line did there: by a verdict measured in turns, else by the finding, if there is
+    one.
+    """
+    environment = line.environment.fingerprint
+    if judged and (verdict := judged.verdicts.get(element)):
+        return verdict.change(environment)
+    same = Change(
+        word="same",
+        job=line.job.label,
+        uid=line.uid,
+        size=line.size,
+        metric=line.metric,
+        unit=line.unit,
+        better=line.better,
+        series=line.job.key,
+        environment=environment,
+        baseline=level(course.levels[element - 1]),
+        target=level(course.levels[element]),
+    )
+    findings = judged.findings if judged else ()
+    finding = next((finding for finding in findings if finding.turn == turn), None)
+    if finding is None:
+        return same
+    return structs.replace(
+        same,
+        word=finding.word,
+        effect=finding.effect,
+        low=finding.low,
+        high=finding.high,
+        baseline=finding.before,
+        target=finding.after,
+    )
+
+
+def _subject(change: Change) -> Subject:
+    """What a change is about; of a curve all sizes."""
+    return change.series, change.environment, change.uid, change.size, change.metric
