@@ -291,8 +291,10 @@ def _proof(blame: Blame) -> str:
     )
     many = counted(trial.executions, "execution")
     if trial.word == "contributes":
-        more = ", other changes offset some" if (trial.share or 0) > 1 else ""
-        return f"contributes {100 * (trial.share or 0):.0f} %: {at}{more}, {many}"
+        share, low, high = (trial.share or 0.0, trial.low or 0.0, trial.high or 0.0)
+        more = ", other changes offset some" if low > 1 else ""
+        reach = "" if low == high else f" [{100 * low:.0f}, {100 * high:.0f}]"
+        return f"contributes {100 * share:.0f} %{reach}: {at}{more}, {many}"
     return f"{trial.word}: {at}, {many}" + (f"; {trial.reason}" if trial.reason else "")
 
 

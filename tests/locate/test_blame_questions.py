@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from perfvcs.jobs.cell import Cell
 from perfvcs.locate.bisect.span import TargetFilter
 from perfvcs.locate.blame.blames import BlameWords
 from perfvcs.locate.blame.calltree import CallTree
+from perfvcs.locate.blame.cause import VersionValues
+from perfvcs.locate.blame.experiments import Experiments
 from perfvcs.locate.blame.gauge import Gauge
 from perfvcs.locate.blame.laboratory import UnmeasurableVersion
 from perfvcs.locate.blame.pairing import differing, match
@@ -129,6 +132,31 @@ def test_the_change_that_leads_a_report_is_followed_by_all_commands():
     assert sentence(report).startswith("tests: large became slower: wall time +10.0 %")
     faster = TargetFilter(improvement=True).target(report)
     assert faster == Followed(FASTER, 1)
+
+
+@each(
+    ("rest", "word", "share", "reason"),
+    [(0.02, "contributes", 0.8, ""), (0.09, "not proved", 0.1, "too noisy to tell")],
+)
+def test_times_that_leave_open_how_much_is_gone_show_what_they_do_not_leave_out(
+    rest, word, share, reason
+):
+    a = [0.48 + 0.01 * (number % 3) for number in range(24)]  # at another pace than before
+    b = [1.1 * value for value in a]
+    auxiliary = [(1 + rest + 0.05 * (-1) ** number) * value for number, value in enumerate(a)]
+    comparison = SimpleNamespace(
+        laboratory=SimpleNamespace(rig=SimpleNamespace(progress=SimpleNamespace(say=print))),
+        trial=lambda *_: VersionValues(b, a, auxiliary),
+        a="a" * 40,
+        delta=0.01,
+        notes=[],
+    )
+    before = SimpleNamespace(levels=VersionValues([0.4], [0.44]))
+    trial = Experiments(comparison, before, 0.0).dependencies(["library 2"])
+    assert (trial.word, trial.reason) == (word, reason)
+    assert trial.share == pytest.approx(share, abs=0.01)
+    assert trial.low < trial.share - 0.15 and trial.high > trial.share + 0.15
+    assert trial.level == pytest.approx(0.4 * (1 + rest) / 1.1, rel=0.01)
 
 
 def measured(names):

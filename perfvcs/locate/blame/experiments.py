@@ -223,7 +223,7 @@ class Experiments:
             self.comparison.notes.append(f"not tried with the new dependencies: {error}")
             return None
         seen = judge(VersionValues(levels.b, levels.a, levels.auxiliary), self.comparison.delta)
-        return _trial("dependencies", ", ".join(upgraded), levels, seen)
+        return self._trial("dependencies", ", ".join(upgraded), levels, seen)
 
     def _without(
         self, unit: ChangedUnit, reversal: Reversal, reversals: Reversals
@@ -235,7 +235,7 @@ class Experiments:
         if isinstance(levels, str):
             return AuxiliaryTrial(name=unit.name, path=unit.path, word="not proved", reason=levels)
         seen = judge(levels, self.comparison.delta)
-        trial = _trial(unit.name, unit.path, levels, seen)
+        trial = self._trial(unit.name, unit.path, levels, seen)
         auxiliary = self._auxiliary(reversals, reversal.hunks)
         return structs.replace(trial, besides=reversal.besides, commit=auxiliary)
 
@@ -269,18 +269,28 @@ class Experiments:
     def _late(self) -> bool:
         return time.monotonic() > self.deadline
 
+    def _trial(
+        self, name: str, path: str, levels: VersionValues, seen: Experiment
+    ) -> AuxiliaryTrial:
+        """What a trial shows: where its executions leave open whether it is all of the effect, a
+        part is shown that the interval leaves none out of.
 
-def _trial(name: str, path: str, levels: VersionValues, seen: Experiment) -> AuxiliaryTrial:
-    middle = sum(levels.auxiliary) / len(levels.auxiliary)
-    undecided = seen.word == "open"
-    return AuxiliaryTrial(
-        name=name,
-        path=path,
-        level=middle,
-        word="not proved" if undecided else seen.word,
-        share=seen.share,
-        low=seen.low,
-        high=seen.high,
-        executions=len(levels.auxiliary),
-        reason="too noisy to tell" if undecided else "",
-    )
+        Its level is as far from that of a as it was in the same blocks: the machine may have had
+        another pace when the effect was measured.
+        """
+        a = self.measured.levels.a
+        ratios = [z / x for x, z in zip(levels.a, levels.auxiliary, strict=True)]
+        word = seen.word
+        if word == "open":
+            word = "contributes" if seen.low >= SMALLEST_SHARE else "not proved"
+        return AuxiliaryTrial(
+            name=name,
+            path=path,
+            level=sum(a) / len(a) * sum(ratios) / len(ratios),
+            word=word,
+            share=seen.share,
+            low=seen.low,
+            high=seen.high,
+            executions=len(levels.auxiliary),
+            reason="too noisy to tell" if word == "not proved" and seen.word == "open" else "",
+        )
