@@ -360,6 +360,17 @@ def test_suspects_are_listed_without_measuring(project, perf):
     assert rows[1]["prior"] > 0.9 and sum(row["prior"] for row in rows) == pytest.approx(1)
 
 
+def test_what_no_benchmark_can_run_is_no_suspect_before_anything_is_measured(project, perf):
+    project.configure(f'cmd = "{sys.executable} -S work.py"')
+    first = project.commit("one", **{"work.py": work(1.0)})
+    project.commit("aside", **{"unused.py": "def other():\n    return 1\n"})
+    project.commit("a level", **{"work.py": work(1.5)})
+    rows = json.loads(perf("bisect", first, "--dry-run", "--json").out)["commits"]
+    assert [row["suspect"] for row in rows] == [False, True]
+    left_out = json.loads(perf("select", "HEAD~2", "HEAD~1", "--json").out)["benchmarks"]
+    assert [row["run"] for row in left_out] == [False]
+
+
 def test_the_page_shows_every_commit_and_nothing_of_a_title_is_obeyed(project, perf):
     commits = history(project, [1.0] * 5)
     commits.append(project.commit("<script>alert(1)</script>", **{"work.py": work(1.3)}))

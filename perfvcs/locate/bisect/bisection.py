@@ -168,8 +168,10 @@ def prepare(
 
 def listed(rig: Rig, asked: Asked) -> Bisection:
     """The span with its suspects, by everything they change. Measures nothing."""
-    bisection, _ = prepare(rig.repository, asked, matrix(rig.config))
-    bisection.suspects = suspects(rig, bisection.span, bisection.target)
+    wanted = asked.wanted.benchmarks
+    cells = [cell for cell in matrix(rig.config) if wanted.has_job(cell.label, cell.collector_name)]
+    bisection, _ = prepare(rig.repository, asked, cells)
+    bisection.suspects = suspects(rig, bisection.span, bisection.target, cells=cells)
     return bisection
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from math import isfinite, log
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from perfvcs.profile.naming import is_whole
 from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
+    from perfvcs.jobs.cell import Cell
     from perfvcs.jobs.config import Config
     from perfvcs.locate.bisect.saved import Target
     from perfvcs.locate.bisect.span import Span
@@ -46,9 +47,10 @@ class SuspectCommit:
 
 
 def suspects(
-    rig: Rig, span: Span, target: Target | None, most: int | None = None
+    rig: Rig, span: Span, target: Target | None, most: int | None = None, cells: Iterable[Cell] = ()
 ) -> list[SuspectCommit] | None:
-    """What is known of each commit after the good one, in order; None of more than are read.
+    """What is known of each commit after the good one, in order, by what the target runs, or
+    without one any of the ``cells``; None of more than are read.
 
     ``most`` as in ``changes.along``.
     """
@@ -58,32 +60,45 @@ def suspects(
     commits = counted(span.last, "commit")
     rig.progress.say(f"reading what {commits} {plural(span.last, 'changes', 'change')}")
     sources = Sources(repository.project, repository.home, span.bad)
-    reach = _reach(repository, span, target, config, sources) if target else None
-    if reach is not None and reach.processes:
-        reach = None  # what the processes run that it starts is not known
+    units = [BenchmarkUnit(cell.label, cell.collector_name) for cell in cells]
+    if target is not None:
+        uid = "" if is_whole(target.job, target.uid) else target.uid
+        units = [BenchmarkUnit(target.job, target.collector, uid)]
+    reach = _together([_reach(repository, span, unit, config, sources) for unit in units])
     changed = along(repository.project, span.commits, most)
     rows = zip(span.commits[1:], changed, strict=True)
     return [_followed(sources, commit, change, reach, config.overlay) for commit, change in rows]
 
 
+def _together(reaches: Sequence[Reach | None]) -> Reach | None:
+    """What any of several units runs; None where that of one, or what its processes run, is not
+    known.
+    """
+    known = [reach for reach in reaches if reach is not None and not reach.processes]
+    if not known or len(known) < len(reaches):
+        return None
+    return replace(
+        known[0],
+        functions=frozenset().union(*(reach.functions for reach in known)),
+        outside=frozenset().union(*(reach.outside for reach in known)),
+    )
+
+
 def _reach(
-    repository: Repository, span: Span, target: Target, config: Config, sources: Sources
+    repository: Repository, span: Span, unit: BenchmarkUnit, config: Config, sources: Sources
 ) -> Reach | None:
-    """What the target runs: as it was recorded on the span's newest commits or before, else the
+    """What a unit runs: as it was recorded on the span's newest commits or before, else the
     functions in which it was seen, else what it can run by the ``sources`` of the bad end.
     """
-    unit = BenchmarkUnit(
-        target.job, target.collector, "" if is_whole(target.job, target.uid) else target.uid
-    )
     commits = [
         *reversed(span.commits),
         *repository.with_profiles(repository.project.ancestors(span.good)),
     ]
     reaches = recorded(repository, commits, [unit])
-    same = reaches.get(unit) or reaches.get(BenchmarkUnit(target.job, target.collector))
+    same = reaches.get(unit) or reaches.get(BenchmarkUnit(*unit.cell))
     if same or (
         same := next(
-            (reach for recorded_unit, reach in reaches.items() if recorded_unit.job == target.job),
+            (reach for recorded_unit, reach in reaches.items() if recorded_unit.job == unit.job),
             None,
         )
     ):
@@ -94,22 +109,22 @@ def _reach(
         headers = [
             header
             for header in repository.index.headers([commit])
-            if header.job.label == target.job and header.dirty is None
+            if header.job.label == unit.job and header.dirty is None
         ]
         for profile in repository.profiles(headers):
             if (reach := seen(profile)).functions:
                 return reach
         if headers:
             break
-    return _static(span, target, config, sources)
+    return _static(span, unit, config, sources)
 
 
-def _static(span: Span, target: Target, config: Config, sources: Sources) -> Reach | None:
-    """What the target can run by the sources of the bad end; None where these do not tell."""
+def _static(span: Span, unit: BenchmarkUnit, config: Config, sources: Sources) -> Reach | None:
+    """What a unit can run by the sources of the bad end; None where these do not tell."""
     from perfvcs.jobs import matrix
 
     cell = (
-        next((cell for cell in matrix(config) if cell.label == target.job), None)
+        next((cell for cell in matrix(config) if cell.label == unit.job), None)
         if config.job
         else None
     )
