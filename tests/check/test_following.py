@@ -37,6 +37,15 @@ def test_commits_between_that_nobody_measured_are_to_be_searched(
     assert "perf bisect" in json.loads(perf("check", "--json", code=3).out)["next"]
 
 
+def test_the_commit_of_an_improvement_is_searched_as_one(project: Project, perf: Perf) -> None:
+    one = project.commit("one")
+    project.commit("two")
+    three = project.commit("three")
+    store(*interleaved([one, three], [noisy(0.01), noisy(0.009, seed=2)]))
+    said = " ".join(perf("check").out.split())
+    assert f": perf bisect --improvement {one[:10]} {three[:10]}" in said
+
+
 def test_what_hosts_measured_is_searched_on_the_same_hosts(project: Project) -> None:
     one = project.commit("one")
     project.commit("two")
