@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
+from scipy.signal import lfilter
 
 from perfvcs.statistics.changepoints.warmup import warmup
 from perfvcs.statistics.clusters import clusters, compare, fit
@@ -56,6 +57,14 @@ def test_levels_within_a_percent_are_one() -> None:
     values = execution(8, (40, 1.005), (40, 1.0), spread=0.0002)
     assert warmup([values]).counts.tolist() == [0]
     assert warmup([values], alike=0.001).counts.tolist() == [40]
+
+
+def test_measurements_that_resemble_their_neighbours_are_steady() -> None:
+    rng = np.random.default_rng(9)
+    noise = 0.02 * lfilter([0.6], [1, -0.8], rng.standard_normal((40, 300)))[:, 100:]
+    found = warmup([np.exp(row) for row in noise])
+    assert found.steady.mean() > 0.9
+    assert np.median(found.counts) == 0
 
 
 def test_warm_up_of_few_and_of_equal_measurements() -> None:

@@ -65,7 +65,7 @@ def _changes(
     y, scale, centres = segments.values, segments.scale, segments.centres(places).tolist()
     bounds = [0, *places, len(y)]
     levels = [level(y[low:high], scale[low:high]) for low, high in pairwise(bounds)]
-    chance = allowed(len(y), inflation)
+    chance = allowed(len(y))
     p = chances(*scores(segments, places, inflation))
     changes = []
     for turn, place in enumerate(places):

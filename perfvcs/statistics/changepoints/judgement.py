@@ -10,13 +10,7 @@ import msgspec
 from perfvcs.statistics.changepoints.batches import side_by_side
 from perfvcs.statistics.changepoints.newest import Levelled, NewestValue, newest
 from perfvcs.statistics.changepoints.prominence import EDGE, Prominence, prominent
-from perfvcs.statistics.changepoints.stepfilter import (
-    SPIKE,
-    Segments,
-    confirm,
-    dependence,
-    residuals,
-)
+from perfvcs.statistics.changepoints.stepfilter import SPIKE, Segments, confirm, dependent
 from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint, scale
 
 __all__ = [
@@ -145,8 +139,6 @@ def _changes(
     """The steps of a series with its spread and running medians (n,), of those of its ``generous``
     segmentation and settled ones.
     """
-    import numpy as np
-
     from perfvcs.statistics.changepoints.description import described
 
     y = read.values
@@ -156,10 +148,7 @@ def _changes(
     if not tried:
         return []
     segments = Segments(y, scale)
-    # Clipped about the centres, not the means: a value halfway between two levels would move a
-    # mean, and all residuals would look alike.
-    clipped = np.clip((y - segments.along(generous)) / scale, -3.0, 3.0)
-    inflation = dependence(residuals(clipped, generous), len(generous) + 1)
+    inflation = dependent(segments, generous)
     places = confirm(segments, tried, inflation, read.settled)
     places = prominent(Prominence(y, scale, middle), places, read.settled)
     return described(segments, places, inflation, read.settled)

@@ -5,7 +5,7 @@ a spike.
 from __future__ import annotations
 
 from itertools import pairwise
-from math import exp, inf, log1p, sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ FALSE_ALARM_RATE = 0.01  # of a false step per series, shared among its places
 SMALLEST_STEP = 0.005  # of the level, as values are logarithms
 SPIKE = 5  # values that are not a level of their own between two others
 CLIP = 1.0  # standard deviations that a value may lie outside both levels
-DENSITY = 0.7978845608028654  # twice that of the normal distribution at 0
 
 
 def residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.float64]:
@@ -120,10 +119,20 @@ def scores(
     return np.where(df > 0, t, 0.0), df
 
 
+def dependent(segments: Segments, generous: Sequence[int]) -> float:
+    """The ``dependence`` of values about the levels of their ``generous`` segmentation."""
+    import numpy as np
+
+    # Clipped about the centres, not the means: a value halfway between two levels would move a
+    # mean, and all residuals would look alike.
+    clipped = np.clip((segments.values - segments.along(generous)) / segments.scale, -3.0, 3.0)
+    return dependence(residuals(clipped, generous), len(generous) + 1)
+
+
 def confirm(
     segments: Segments, steps: Sequence[int], inflation: float = 1.0, settled: Collection[int] = ()
 ) -> list[int]:
-    """The ``steps`` without the weak ones: p above ``level``, smaller than half a percent, or the
+    """The ``steps`` without the weak ones: p above .01 / n, smaller than half a percent, or the
     end of five values or fewer.
 
     They are taken away, those first that are weaker than both their neighbours, until none is weak;
@@ -132,18 +141,13 @@ def confirm(
     import numpy as np
 
     left = list(steps)
+    least = NormalDist().inv_cdf(level(len(segments.values)) / 2) ** 2
     while left:
         t, df = scores(segments, left, inflation)
-        # Comparable among different degrees of freedom: the logarithm of the likelihood ratio.
-        strength = np.where(
-            np.isfinite(t),
-            df * np.log1p(np.where(np.isfinite(t), t, 0.0) ** 2 / np.maximum(df, 1)),
-            np.inf,
-        )
-        weak = np.zeros(len(left), dtype=np.bool_)
-        weak[exceeding(t, df, level(len(segments.values), inflation))] = True
+        # Twice the logarithm of the likelihood ratio, whose chances hardly depend on df.
+        strength = np.where(np.isinf(t), np.inf, df * np.log1p(t * t / np.maximum(df, 1)))
         centres = segments.centres(left)
-        weak |= np.abs(np.diff(centres)) < SMALLEST_STEP
+        weak = (strength < least) | (np.abs(np.diff(centres)) < SMALLEST_STEP)
         for turn, (low, high) in enumerate(pairwise(left)):
             if high - low <= SPIKE:
                 before, after = np.abs(np.diff(centres[turn : turn + 3])).tolist()
@@ -163,44 +167,9 @@ def confirm(
     return left
 
 
-def level(n: int, inflation: float) -> float:
-    """The largest p of a step among n values.
-
-    Of independent values, the price of a step keeps most chance steps out before they are tested.
-    Dependence undercuts it, and more so for both of a step's sides: p is to be as much smaller as
-    ``inflation`` squared. Simulated.
-    """
-    return FALSE_ALARM_RATE / n / inflation**2
-
-
-def limits(t: float, df: float) -> tuple[float, float]:
-    """What the two-sided p of ``t`` is surely not below, and not above: fast, of large t a few
-    percent apart; 0 and inf below df 2.
-
-    Above it is the integral of u f(u) / t beyond t instead of that of the density f(u), with the
-    normal density's constant; below what is left of it by parts, with Kershaw's bound on the
-    constant.
-    """
-    if df < 2 or t <= 0:
-        return 0.0, inf
-    most = (
-        DENSITY * df / ((df - 1) * t) * exp(-(df - 1) / 2 * log1p(t * t / df)) if t < inf else 0.0
-    )
-    return most * sqrt(1 - 0.5 / df) / (1 + (df / t / t + 1) / (df - 1)), most
-
-
-def exceeding(t: NDArray[np.float64], df: NDArray[np.float64], chance: float) -> list[int]:
-    """The indices whose two-sided p is above ``chance``; it is computed only where ``limits`` leave
-    that open: it takes long.
-    """
-    indices = []
-    for place, (value, degrees) in enumerate(zip(t.tolist(), df.tolist(), strict=True)):
-        least, most = limits(value, degrees)
-        if most > chance and (
-            least > chance or chances(t[place : place + 1], df[place : place + 1])[0] > chance
-        ):
-            indices.append(place)
-    return indices
+def level(n: int) -> float:
+    """The largest p of a step among n values."""
+    return FALSE_ALARM_RATE / n
 
 
 def chances(t: NDArray[np.float64], df: NDArray[np.float64]) -> list[float]:

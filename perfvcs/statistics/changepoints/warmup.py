@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.difference import NORMAL
@@ -43,11 +42,11 @@ class Warmup:
 def warmup(runs: Sequence[ArrayLike], alike: float = EQUAL_LEVELS) -> Warmup:
     """Warm-up of executions, each a series of positive measurements in their order.
 
-    On the logarithms, winsorised PELT with segments of at least two values; the last segment is
-    steady, with those right before it whose level differs by at most ``alike``. Since winsorising
-    hides one or two slow first measurements, first ones further than five standard deviations from
-    the steady median are warm-up as well. ``ValueError`` as ``runs.stack``, and for measurements
-    that are not positive. Source of segmenting: Barrett et al. 2017 (Virtual machine warmup blows
+    The logarithms are segmented as a history is, with its confirmed steps; the last segment is
+    steady, with those right before it whose level differs by at most ``alike``. Since single
+    values are no level, first ones further than five standard deviations from the steady median
+    are warm-up as well. ``ValueError`` as ``runs.stack``, and for measurements that are not
+    positive. Source of segmenting: Barrett et al. 2017 (Virtual machine warmup blows
     hot and cold).
     """
     import numpy as np
@@ -66,14 +65,15 @@ def warmup(runs: Sequence[ArrayLike], alike: float = EQUAL_LEVELS) -> Warmup:
 def _count(series: NDArray[np.float64], alike: float) -> int:
     import numpy as np
 
-    from perfvcs.statistics.changepoints.path import PENALTY, noise, segment, winsorise
+    from perfvcs.statistics.changepoints.path import paths, running_median
+    from perfvcs.statistics.changepoints.stepfilter import Segments, confirm, dependent
+    from perfvcs.statistics.changepoints.steps import scale
 
-    n = len(series)
-    if n < FEWEST_VALUES:
+    if len(series) < FEWEST_VALUES:
         return 0
-    clipped = winsorise(series)
-    spread = noise(clipped)
-    steps = segment(clipped, PENALTY * spread**2 * log(n), SHORTEST_WARMUP) if spread else []
+    segments = Segments(series, scale(series))
+    (generous,) = paths([series], [segments.scale], [running_median(series)])
+    steps = confirm(segments, generous, dependent(segments, generous)) if generous else []
     levels = [float(np.median(part)) for part in np.split(series, steps)]
     while steps and abs(levels[-2] - levels[-1]) <= alike:
         # Compared with the last level each: many small steps may not add up to a steady part.
