@@ -341,3 +341,14 @@ def test_a_long_series_beside_short_ones_is_judged() -> None:
     long, *short = judge_all([values, *(0.02 * rng.standard_normal(200) for _ in range(10))])
     assert [step.place for step in long.steps] == pytest.approx([60_000], abs=5)
     assert [one.steps for one in short] == [()] * 10
+
+
+def test_figures_of_earlier_steps_stay_when_values_are_added() -> None:
+    values = noisy(12, (150, 0.0), (150, 0.1), (150, 0.0))
+    values[1:] += 0.5 * (values[:-1] - np.repeat([0.0, 0.1, 0.0], 150)[:-1])
+    figures = {
+        (step.first, step.last, step.effect, step.error)
+        for end in range(400, 450)
+        for step in judge(values[:end]).steps[:1]
+    }
+    assert len(figures) <= 3

@@ -19,6 +19,7 @@ LARGEST_AUTOCORRELATION = 0.95  # autocorrelation
 # share of the autocorrelation that a segment takes away, times n: simulated, r of .3 to .8, 200 to
 # 1,000 values
 ABSORBED = 14.0
+ROUNDED = 0.05  # autocorrelation; its standard error among 400 values
 FALSE_ALARM_RATE = 0.01  # of a false step per series, shared among its places
 SMALLEST_STEP = 0.005  # of the level, as values are logarithms
 SPIKE = 5  # values that are not a level of their own between two others
@@ -44,7 +45,8 @@ def dependence(left: NDArray[np.float64], segments: int) -> float:
     if total <= 0:
         return 1.0
     r = float(left[1:] @ left[:-1]) / total * (1 + ABSORBED * segments / len(left))
-    r = min(max(r, 0.0), LARGEST_AUTOCORRELATION)
+    # no finer than it is known: else one more value would move the figures of every earlier step
+    r = min(max(round(r / ROUNDED) * ROUNDED, 0.0), LARGEST_AUTOCORRELATION)
     return (1 + r) / (1 - r)
 
 
