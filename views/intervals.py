@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import log, log1p
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from perfvcs.check.subject import Point, Series, Subject
@@ -175,7 +176,7 @@ def _changes(
     changes = [
         (before, point)
         for before, point in _neighbours(chart, series)
-        if point.verdict in MARKED_VERDICTS
+        if point.verdict in MARKED_VERDICTS and _joined(before, point)
     ]
     for word in dict.fromkeys(point.verdict for _, point in changes):
         style = SEEN[word]
@@ -188,6 +189,7 @@ def _changes(
             after=ends["y"],
             top=np.maximum(starts["y"], ends["y"]),
             size=["" if point.effect is None else percent(point.effect) for _, point in pairs],
+            align=[chart.aligned(place) for place in ends["x"]],
             **texts([point for _, point in pairs], series.unit),
         )
         line = plot.add_glyph(
@@ -203,7 +205,7 @@ def _changes(
             x="right",
             y="top",
             text="size",
-            text_align="center",
+            text_align="align",
             y_offset=-10,
             text_color=INK,
             text_font_size="12px",
@@ -224,6 +226,16 @@ def _neighbours(chart: Chart, series: Series) -> Iterator[tuple[Point, Point]]:
             if before is not None:
                 yield before, point
             before = point
+
+
+def _joined(before: Point, point: Point) -> bool:
+    """Whether an effect is that of the two: one execution is compared with the level of many
+    commits.
+    """
+    if point.effect is None or point.effect <= -1:
+        return True
+    effect = log1p(point.effect)
+    return abs(effect - log(point.centre / before.centre)) <= abs(effect) / 2
 
 
 def _notes(chart: Chart) -> list[str]:

@@ -270,17 +270,21 @@ def _bound(report: Report) -> str:
         if not most:
             return f"{what} moved ({counted(known, 'comparison')})."
         return f"{what} moved by more than {percent_of(most)} ({counted(known, 'comparison')})."
+    if not most:
+        return f"{those.capitalize()} {_moved(most)}{beside}."
     none = f", none by more than {percent_of(most)}" if most <= WIDEST_BOUND else ""
     if usual <= WIDEST_BOUND and known >= ENOUGH_COMPARISONS:
-        return f"19 of 20 of {those} moved by at most {percent_of(usual)}{none}{beside}."
+        return f"19 of 20 of {those} {_moved(usual)}{none}{beside}."
     if middle <= WIDEST_BOUND and known > 1:
-        return f"Half of {those} moved by at most {percent_of(middle)}{none}{beside}."
-    if not most:
-        return f"{those.capitalize()} did not move{beside}."
+        return f"Half of {those} {_moved(middle)}{none}{beside}."
     if most <= WIDEST_BOUND:
-        return f"{those.capitalize()} moved by at most {percent_of(most)}{beside}."
+        return f"{those.capitalize()} {_moved(most)}{beside}."
     rule = plural(known, "rules", "rule")
     return f"{those.capitalize()} {rule} out nothing below {percent_of(WIDEST_BOUND)}{beside}."
+
+
+def _moved(most: float) -> str:
+    return f"moved by at most {percent_of(most)}" if most else "did not move"
 
 
 def _apart(report: Report) -> list[str]:

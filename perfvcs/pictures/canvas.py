@@ -92,17 +92,20 @@ def canvas(
     """An empty figure as wide as its place; names in labels come out of ``plain``, units as they
     are.
 
-    ``title`` is what is drawn, cut to two lines; ``caption`` are sentences on it, below the figure,
-    which the page breaks to its width. ``height`` in pixels is with a title of one line and without
+    ``title`` is what is drawn, cut to two lines; ``caption`` are sentences on it, below the figure.
+    The page breaks both to its width. ``height`` in pixels is with a title of one line and without
     a caption; more lines add to it. No tool is active at first, so that a page of figures can be
     scrolled with wheel and finger.
     """
     from bokeh.models.annotations import Title
     from bokeh.plotting import figure
 
-    lines, notes = titled(title), " · ".join(caption)
+    lines, notes = wrapped(title.split("\n"), LINE), " · ".join(caption)
+    if len(lines) > TITLE_LINES:
+        lines[TITLE_LINES - 1 :] = [fitted(" ".join(lines[TITLE_LINES - 1 :]), LINE)]
+        title = "\n".join(lines)
     heading = Title(
-        text=worded("\n".join(lines)),
+        text=worded(title),
         text_font_size="12px",
         text_font=FONT,
         text_color=INK,
@@ -152,18 +155,6 @@ def canvas(
         )
         plot.add_layout(below, "below")
     return plot
-
-
-def titled(title: str) -> list[str]:
-    """A title on two lines at most, each as long as a telephone has room for; an ellipsis stands
-    for what is left out.
-    """
-    lines = wrapped(title.split("\n"), LINE)
-    return (
-        lines
-        if len(lines) <= TITLE_LINES
-        else [*lines[: TITLE_LINES - 1], fitted(" ".join(lines[TITLE_LINES - 1 :]), LINE)]
-    )
 
 
 def plain(name: str, width: int = 48) -> str:

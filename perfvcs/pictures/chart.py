@@ -24,6 +24,7 @@ from perfvcs.text.words import metric_rank, newest_first
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
+EDGE = 0.12  # of the axis: nearer to its end, a label is not centred, so that it is not cut off
 TITLE_LINE = 52  # characters of a title that a telephone has room for
 REASON_CHARACTERS = 160  # of the reason why a series begins anew
 REMARK = 240  # of what it shows beside steps
@@ -138,6 +139,14 @@ class Chart:
         }
         plot.xaxis.major_label_orientation = 0.6
         plot.xgrid.visible = False
+
+    def aligned(self, place: float) -> str:
+        """How the label of a mark at this place is aligned."""
+        frame = self.frame
+        share = (place - frame.start) / (frame.end - frame.start)
+        if share < EDGE:
+            return "left"
+        return "right" if share > 1 - EDGE else "center"
 
 
 def folded(notes: Sequence[str], width: int = TITLE_LINE) -> list[str]:

@@ -104,8 +104,8 @@ def cell(verdict: Verdict, word: str, value: str, before: str) -> model.CellData
         else f" ({shorten(verdict.reason, REASON_CHARACTERS)})"
     )
     detail = f"{value}, {word}{moved} against {before}{reason}"
-    row = WORDS[word]
+    row, finding = WORDS[word], shorten(verdict.finding, REASON_CHARACTERS)
     text = word if size is None else percent(size)
     if not (row.moved or word == "accepted"):
-        text = row.sign
-    return model.CellData(word, text, value, detail, size, low, high)
+        text, finding = row.sign, ""
+    return model.CellData(word, text, value, detail, size, low, high, finding)

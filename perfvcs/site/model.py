@@ -257,7 +257,8 @@ class CellData(msgspec.Struct, frozen=True):
     %``, ``-1.2 %``, ``N/A`` or ``new``.
 
     ``word`` is one of `perf check`, accepted, new, missing (not measured), or empty (not compared);
-    ``value`` the level with its unit, ``detail`` what to say on hover.
+    ``value`` the level with its unit, ``detail`` what to say on hover. ``finding`` is what the
+    method found beyond the effect of what moved, or what it is an effect against.
     """
 
     word: str
@@ -267,6 +268,7 @@ class CellData(msgspec.Struct, frozen=True):
     effect: float | None = None
     low: float | None = None
     high: float | None = None
+    finding: str = ""
 
 
 class Link(msgspec.Struct, frozen=True):

@@ -422,6 +422,17 @@ def test_no_command_is_cut_at_the_end() -> None:
             "Half of the 2 other comparisons moved by at most 5 %, none by more than 29 %; of 1"
             " more there is no bound.",
         ),
+        (
+            [0.0, 0.0, None],
+            True,
+            "The 2 other comparisons did not move; of 1 more there is no bound.",
+        ),
+        (
+            [0.0, 0.0, 0.29, None],
+            True,
+            "Half of the 3 other comparisons did not move, none by more than 29 %; of 1 more there"
+            " is no bound.",
+        ),
         ([3.0], False, "The comparison rules out nothing below 100 %."),
         ([2.0, 3.0], True, "The 2 other comparisons rule out nothing below 100 %."),
     ],

@@ -334,6 +334,17 @@ def test_a_long_history_has_an_overview_that_chooses_what_is_drawn_large() -> No
     assert not only.select({"type": RangeTool})
 
 
+def test_a_size_at_the_end_of_the_axis_is_beside_its_mark_and_the_title_on_one_line() -> None:
+    (plot, _) = drawn(pictures.found(pictures.history(60, labels=["sort"])), points=60)[:2]
+    (sizes,) = [
+        source.data["align"]
+        for source in plot.select({"type": ColumnDataSource})
+        if "align" in source.data and max(source.data["x"]) > 54
+    ]
+    assert list(sizes) == ["right"]
+    assert plot.title.text.endswith("1 lasting improvement") and "\n" not in plot.title.text
+
+
 def test_sizes_are_written_beside_few_steps_only() -> None:
     series, *_ = pictures.found(pictures.history(50, labels=["a"])).history
     for count, named in ((1, True), (13, False)):

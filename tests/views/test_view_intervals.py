@@ -95,7 +95,7 @@ def test_a_change_is_a_bold_line_from_the_version_before_with_its_size() -> None
 
 
 def test_what_was_merged_has_no_line_to_its_neighbour() -> None:
-    one = series()
+    one = series(14)
     points = [replace(point, aside=point.verdict == "degradation") for point in one.points]
     (better,) = sources(Subject("x", history=[replace(one, points=points)]), "after")
     assert better["size"] == ["-10.0 %"]
@@ -108,6 +108,12 @@ def test_a_change_without_a_number_is_drawn_without_one() -> None:
         source["size"][0]
         for source in sources(Subject("x", history=[replace(one, points=points)]), "after")
     } == {""}
+
+
+def test_an_effect_that_is_not_of_the_two_joins_nothing() -> None:
+    one = series()
+    levelled = [replace(point, effect=point.effect and 5 * point.effect) for point in one.points]
+    assert not sources(Subject("x", history=[replace(one, points=levelled)]), "right")
 
 
 def test_only_the_newest_versions_are_drawn_and_counted() -> None:

@@ -25,7 +25,7 @@ perf.intervals = (() => {
     figure.append(
       node("line", {class: "base", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom}),
       ...points.map((point, turn) => version(series, point, turn, frame)),
-      ...points.flatMap((point, turn) => turn && differs(point.word) ? change(points[turn - 1], point, turn, frame, effects) : []),
+      ...points.flatMap((point, turn) => turn && differs(point.word) && joined(points[turn - 1], point) ? change(points[turn - 1], point, turn, frame, effects) : []),
     );
     const scroll = element("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "detailed chart, scrolls sideways"}, figure);
     const words = sight({...series.frame, ranges: []}, points, range) + (left ? ` The ${points.length} newest of ${track.points.length} commits.` : "");
@@ -42,6 +42,10 @@ perf.intervals = (() => {
       node("line", {class: alone ? "mean alone" : "mean", x1: at - 6, x2: at + 6, y1: centre, y2: centre}),
       node("a", {href: point.commit.url, tabindex: -1}, label)); // the history above has the same links for the keyboard
   }
+
+  // Whether an effect is that of the two: one execution is compared with the level of many commits.
+  const joined = (before, {effect, level}) => effect == null ||
+    Math.abs(Math.log1p(effect) - Math.log(level / before.level)) <= Math.abs(Math.log1p(effect)) / 2;
 
   // Its effect stands above those of `others` that are near; one without room is told by the version's title.
   function change(before, point, turn, {x, y}, others) {
