@@ -118,6 +118,8 @@ class Subject:
     ``history`` for series. ``verdict`` is that on the one benchmark and metric which a page has cut
     out. ``notes`` say what was left out. ``causes`` is what is known of the reasons why a unit of a
     job moved, ``following`` what else is to be said of two revisions and what to do next.
+    ``sources`` are the addresses of files that call stacks name, behind which a line's number may
+    follow.
     """
 
     title: str
@@ -129,3 +131,4 @@ class Subject:
     notes: Sequence[str] = ()
     causes: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     following: Sequence[str] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)

@@ -47,9 +47,9 @@ def command(
     Rewrites only pages whose data changed. The site needs neither a server nor a network: open its
     index.html.
     """
+    from perfvcs.git.forge import given
     from perfvcs.repository import Repository
     from perfvcs.site.feed import verified
-    from perfvcs.site.forge import given
     from perfvcs.site.publication import SiteOptions, publish
 
     forge = None if commit_url is None else given(commit_url)

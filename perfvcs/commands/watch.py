@@ -139,9 +139,9 @@ def command(options: WatchOptions) -> None:
 
 def _wishes(options: WatchOptions, secret: str) -> Wishes:
     """The settings of the watch; raises UsageError."""
+    from perfvcs.git.forge import given
     from perfvcs.jobs.config import seconds
     from perfvcs.site.feed import verified
-    from perfvcs.site.forge import given
     from perfvcs.watch.cycle import Wishes
     from perfvcs.watch.notice import Mail, Webhook
 

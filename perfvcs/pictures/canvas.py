@@ -37,7 +37,7 @@ CYCLE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
 DASHES = ("solid", "dashed", "dotted", "dotdash", "dashdot")
 FONT = "system-ui, sans-serif"
 LINE = 44  # characters of a line of a title or a caption that a telephone has room for
-TITLE_LINES = 2
+TITLE_LINES = 3
 LINE_HEIGHT = 14  # pixels
 CAPTION = "caption"
 ENTRY = 50  # characters of an entry of a legend: a fitted model in numbers, on a telephone
@@ -92,7 +92,8 @@ def canvas(
     """An empty figure as wide as its place; names in labels come out of ``plain``, units as they
     are.
 
-    ``title`` is what is drawn, cut to two lines; ``caption`` are sentences on it, below the figure.
+    ``title`` is what is drawn, cut to three lines of a telephone; ``caption`` are sentences on it,
+    below the figure.
     The page breaks both to its width. ``height`` in pixels is with a title of one line and without
     a caption; more lines add to it. No tool is active at first, so that a page of figures can be
     scrolled with wheel and finger.

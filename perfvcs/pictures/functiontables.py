@@ -133,7 +133,7 @@ def sandwiches(groups: Mapping[StackGroup, Traces]) -> list[Listing]:
                 name,
                 shorten(f"{row.function} {row.file}".strip(), 300),
                 [
-                    TableCell(shorten(row.file, NAME_CHARACTERS)),
+                    TableCell(shorten(row.file, NAME_CHARACTERS), place=row.file),
                     *(_amount(share, whole, unit) for share in (row.own, row.total)),
                     _around(row.callers),
                     _around(row.callees),
@@ -163,6 +163,6 @@ def _amount(share: float, whole: float, unit: str) -> TableCell:
 def _around(several: Sequence[tuple[str, float]]) -> TableCell:
     return TableCell(
         ", ".join(
-            f"{shorten(name, NAME_CHARACTERS)} {100 * share:.1f} %" for name, share in several
+            f"{shorten(name, NAME_CHARACTERS)} {100 * share:.1f}\u00a0%" for name, share in several
         )
     )

@@ -31,7 +31,8 @@ class TableCell:
 
     ``finding`` is that part of the small print which a method found beyond the number, ``spark`` a
     line of blocks above it; ``value`` is the number itself, in the metric's unit or in percent, by
-    which rows are sorted and which a file of numbers has.
+    which rows are sorted and which a file of numbers has. ``place`` is the file, with its line
+    where that is known, that the text names.
     """
 
     text: str
@@ -42,6 +43,7 @@ class TableCell:
     finding: str = ""
     value: float | None = None
     spark: str = ""
+    place: str = ""
 
     @property
     def order(self) -> float | None:

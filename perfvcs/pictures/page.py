@@ -82,7 +82,11 @@ def render(
         + (_file("further.js") if more.count else "")
     )
     folded = (
-        compressed(str(macros.rows(table, table.rows[UNCOMPRESSED_ROWS:], drawing.anchors)))
+        compressed(
+            str(
+                macros.rows(table, table.rows[UNCOMPRESSED_ROWS:], drawing.anchors, subject.sources)
+            )
+        )
         if table and table.rows[UNCOMPRESSED_ROWS:]
         else ""
     )
@@ -101,6 +105,7 @@ def render(
         further=more,
         words=words,
         links=links,
+        sources=subject.sources,
         policy=_policy(bokeh, script),
         bokeh=_packed(bokeh) if bokeh else "",
         figures=drawing.archive.text(),
@@ -149,8 +154,14 @@ def _template() -> Template:
     environment = Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=written
     )
-    environment.filters["coded"] = coded
+    environment.filters |= {"coded": coded, "address": _address}
     return environment.from_string(_file("page.html"))
+
+
+def _address(place: str, sources: Mapping[str, str]) -> str:
+    """The address of a file and line; empty if it has none."""
+    file, _, line = place.rpartition(":")
+    return f"{sources[file]}{line}" if file in sources else sources.get(place, "")
 
 
 def _file(name: str) -> str:

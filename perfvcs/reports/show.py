@@ -11,11 +11,13 @@ from perfvcs.check.method import CheckRequest
 from perfvcs.check.narrowing import narrowed, only
 from perfvcs.check.subject import Subject
 from perfvcs.errors import NO_SPACE, UsageError
+from perfvcs.git.forge import usual
 from perfvcs.history.series import gather
 from perfvcs.profile import Profile
 from perfvcs.profile.benchmarkfilter import NO_WORDS, BenchmarkFilter, FilterWords
 from perfvcs.profile.naming import labelled
 from perfvcs.reports.check import Check
+from perfvcs.reports.sourcelinks import source_links
 from perfvcs.reports.untouchable import doubted
 from perfvcs.repository import Repository
 from perfvcs.repository.arguments import Arguments, read
@@ -94,6 +96,7 @@ def _subject(repository: Repository, asked: Arguments, delta: float | None) -> S
         report,
         causes=background.causes,
         following=background.sentences,
+        sources=_sources(repository, [*profiles[0], *profiles[1]]),
     )
 
 
@@ -104,7 +107,14 @@ def _one(repository: Repository, state: State, benchmarks: BenchmarkFilter) -> S
         raise NothingToCompare(
             f"{state.name} has no profiles{of}: measure it with `{state.collecting}`"
         )
-    return Subject(_title(repository, state), profiles)
+    sources = _sources(repository, profiles)
+    return Subject(_title(repository, state), profiles, sources=sources)
+
+
+def _sources(repository: Repository, profiles: Sequence[Profile]) -> dict[str, str]:
+    if all(profile.stacks is None for profile in profiles):
+        return {}
+    return source_links(repository.project, profiles, usual(repository.project))
 
 
 def _profiles(repository: Repository, state: State, benchmarks: BenchmarkFilter) -> list[Profile]:

@@ -16,6 +16,7 @@ from perfvcs.check.text import settlement
 from perfvcs.check.vocabulary import ORDER, WORDS, said
 from perfvcs.git.ancestry import Unmerged, unmerged
 from perfvcs.git.command import GitError
+from perfvcs.git.forge import Forge
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts
 from perfvcs.profile.naming import labelled
 from perfvcs.repository.state import State
@@ -24,7 +25,6 @@ from perfvcs.site.commitverdicts import acceptable
 from perfvcs.site.contents import Contents
 from perfvcs.site.figures import cell
 from perfvcs.site.folder import digest, packed
-from perfvcs.site.forge import Forge
 from perfvcs.site.pages import BranchList, BranchPage
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity, step

@@ -22,8 +22,8 @@ from perfvcs.reports.bisect import reasons
 from perfvcs.repository.state import State
 from perfvcs.site import model, template
 from perfvcs.site.commitcolumns import CommitColumns, columns
+from perfvcs.site.diffs import Diffs
 from perfvcs.site.figures import REASON_CHARACTERS, cell_of, figures, level, metric, texts
-from perfvcs.site.forge import Diffs
 from perfvcs.site.model import SeriesDrawing, drawings
 from perfvcs.site.notable import of_note
 from perfvcs.site.opendegradations import Suspicions

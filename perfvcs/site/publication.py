@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.git.remote import NoRemote, Remote
+from perfvcs.git.forge import Forge, usual
 from perfvcs.history.record import HistoryRecord, read
 from perfvcs.repository.strangers import elsewhere
 from perfvcs.site import front, seriespage
@@ -24,7 +24,6 @@ from perfvcs.site.contents import Contents
 from perfvcs.site.feed import badge, feed
 from perfvcs.site.figures import metric
 from perfvcs.site.folder import Output, digest, opened, packed
-from perfvcs.site.forge import Forge, guessed
 from perfvcs.site.levelblocks import LevelBlocks
 from perfvcs.site.template import GENERATOR, Templates
 from perfvcs.text.characters import COLUMNS, shorten
@@ -125,7 +124,7 @@ def _publish(
             f"no commit on the way to {revision} has {_missing(repository, record)}"
         )
     contents = Contents(repository, record)
-    forge = _forge(repository.project) if choice.forge is None else choice.forge
+    forge = usual(repository.project) if choice.forge is None else choice.forge
     branches = Branches(repository, contents, forge)
     name = shorten(title or f"{repository.project.home.name}: performance", SITE_TITLE)
     templates = Templates(name, contents.ambiguous, forge, branches=bool(branches.pages))
@@ -239,14 +238,6 @@ def _of_branches(branches: Branches, templates: Templates) -> Iterator[Output]:
             key(branches.listed),
             partial(_same_page, branches.listed),
         )
-
-
-def _forge(project: Project) -> Forge:
-    """As the address of the usual remote says."""
-    try:
-        return guessed(Remote.find(project).address)
-    except NoRemote:
-        return Forge()
 
 
 def _names(contents: Contents) -> bytes:

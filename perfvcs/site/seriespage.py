@@ -13,6 +13,7 @@ from perfvcs.history.record import SeriesRecord
 from perfvcs.history.series import step_of
 from perfvcs.pictures.frame import FramedCommit, FramedLine, HistoryFrame, frame
 from perfvcs.pictures.sketch import between, breaks, drawn, parted
+from perfvcs.reports.sourcelinks import source_links
 from perfvcs.site import model, template
 from perfvcs.site.contents import Contents
 from perfvcs.site.figures import effect, figures, level, metric, texts
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from perfvcs.git.forge import Forge
     from perfvcs.history.finding import Finding
     from perfvcs.history.record import SeriesRecord
     from perfvcs.repository import Repository
@@ -87,7 +89,9 @@ def outputs(
             "JSON": beside.rpartition("/")[2],
         }
         key = digest(templates.mark.encode(), packed(path, title, links))
-        yield Output((url, beside), key, partial(_page, repository, path, title, links))
+        yield Output(
+            (url, beside), key, partial(_page, repository, path, title, links, templates.forge)
+        )
 
 
 def _called(contents: Contents, numbers: Sequence[int]) -> str:
@@ -110,14 +114,15 @@ def _newest(contents: Contents, numbers: list[int]) -> str:
 
 
 def _page(
-    repository: Repository, path: str, title: str, links: dict[str, str]
+    repository: Repository, path: str, title: str, links: dict[str, str], forge: Forge
 ) -> tuple[bytes, bytes]:
     from perfvcs.pictures.export import document
     from perfvcs.pictures.page import render
 
-    subject = Subject(
-        title, [repository.former.profile(repository.store.read(path, at=repository.index.head))]
-    )
+    stored = repository.store.read(path, at=repository.index.head)
+    profiles = [repository.former.profile(stored)]
+    sources = source_links(repository.project, profiles, forge)
+    subject = Subject(title, profiles, sources=sources)
     return render(subject, links=links, sketched=True).encode(), f"{document(subject)}\n".encode()
 
 

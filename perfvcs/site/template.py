@@ -16,13 +16,13 @@ import msgspec
 from perfvcs import __version__
 from perfvcs.check.vocabulary import WORDS
 from perfvcs.environment import host
+from perfvcs.git.forge import Forge
 from perfvcs.git.project import Commit
 from perfvcs.index.lines import Line
 from perfvcs.native.compiled import own_folder
 from perfvcs.profile import Environment
 from perfvcs.site import model
 from perfvcs.site.folder import PAGES_VERSION, Output, digest, packed
-from perfvcs.site.forge import Forge
 from perfvcs.site.pages import Front, name_parts
 from perfvcs.store.removal import fold
 from perfvcs.text.characters import coded, shorten, written
@@ -149,7 +149,7 @@ class Templates:
     ) -> None:
         self.title = title
         self._names = sorted(names, key=repr)
-        self._forge = forge or Forge()
+        self.forge = forge or Forge()
         self._branches = branches
 
     @cached_property
@@ -162,12 +162,7 @@ class Templates:
         """A digest of all that pages have in common: with it every page changes."""
         return digest(
             packed(
-                PAGES_VERSION,
-                GENERATOR,
-                self.title,
-                self._names,
-                self._forge.commit,
-                self._branches,
+                PAGES_VERSION, GENERATOR, self.title, self._names, self.forge.commit, self._branches
             ),
             VERDICTS,
             *(text for _, text in sorted(_read("templates").items())),
@@ -193,7 +188,7 @@ class Templates:
             finalize=written,
         )
         made.filters |= {"coded": coded, "percent": percent}
-        made.globals["forge"] = self._forge.of_commit
+        made.globals["forge"] = self.forge.of_commit
         made.globals["verdicts"] = WORDS
         made.globals["name_parts"] = name_parts
         return made

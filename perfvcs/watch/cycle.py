@@ -48,8 +48,8 @@ from perfvcs.watch.branch import (
 from perfvcs.watch.notice import Mail, NotDelivered, Webhook
 
 if TYPE_CHECKING:
+    from perfvcs.git.forge import Forge
     from perfvcs.site.contents import Contents
-    from perfvcs.site.forge import Forge
 
 
 MOST_FAILURES = 20  # cycles in which a notice fails before it is given up

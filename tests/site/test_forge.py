@@ -17,7 +17,8 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from perfvcs.errors import UsageError
-from perfvcs.site.forge import Diff, Forge, given, guessed
+from perfvcs.git.forge import Forge, given, guessed
+from perfvcs.site.diffs import Diff
 
 Perf = Callable[..., Said]
 HASH = "0123456789abcdef0123456789abcdef01234567"
@@ -144,6 +145,22 @@ def test_the_forge_is_known_by_the_address_of_the_remote(
     assert found.of_commit(HASH) == commit.replace("HASH", HASH)
     assert found.of_request(7) == request_7
     assert found.of_request(None) == ""
+
+
+@each(
+    "address source",
+    [
+        ("https://github.com/a/b", "https://github.com/a/b/blob/HASH/FILE#L3"),
+        ("https://gitlab.com/a/b", "https://gitlab.com/a/b/-/blob/HASH/FILE#L3"),
+        ("https://bitbucket.org/a/b", "https://bitbucket.org/a/b/src/HASH/FILE#lines-3"),
+        ("https://codeberg.org/a/b", "https://codeberg.org/a/b/src/commit/HASH/FILE#L3"),
+        ("https://git.sr.ht/~a/b", "https://git.sr.ht/~a/b/tree/HASH/item/FILE#L3"),
+    ],
+)
+def test_a_line_of_a_file_has_an_address(address: str, source: str) -> None:
+    found = f"{guessed(address).of_source(HASH, 'src/{id} <a>.c')}3"
+    assert found == source.replace("HASH", HASH).replace("FILE", "src/%7Bid%7D%20%3Ca%3E.c")
+    assert Forge().of_source(HASH, "a.c") == ""
 
 
 @pytest.mark.slow

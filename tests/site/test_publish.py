@@ -43,8 +43,8 @@ from perfvcs.site import pages as site_pages
 from perfvcs.site import seriespage as site_series
 from perfvcs.site.commits import Commits
 from perfvcs.site.contents import Contents
+from perfvcs.site.diffs import Diffs
 from perfvcs.site.folder import PATH, Folder
-from perfvcs.site.forge import Diffs
 from perfvcs.site.notable import MOST_COMMITS
 from perfvcs.text.quantity import change, step
 
