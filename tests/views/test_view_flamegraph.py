@@ -400,6 +400,15 @@ PLOTS = (
 )
 
 
+@BROWSER
+def test_a_figure_narrower_than_its_legend_does_not_hang_its_page(
+    browser: Any, tmp_path: Path
+) -> None:
+    opened = Flames(browser, tmp_path, Subject("x", [sampled(CALLS)]), width=64)
+    assert opened.run("document.querySelector('.figure').clientWidth") < 60
+    assert opened.problems() == []
+
+
 class Flames(Opened):
     """A page with nothing but flame graphs, and what is asked of the first of them."""
 
