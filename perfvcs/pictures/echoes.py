@@ -60,17 +60,16 @@ def _covers(centre: Centre, value: float) -> bool:
 
 
 def moved_alike(report: Report) -> bool:
-    """Whether every change of CPU time has the verdict of its wall time, and an effect in the other
-    one's interval.
+    """Whether there are changes of CPU time, and each has the verdict of its wall time, and an
+    effect in the other one's interval.
     """
     sides: dict[tuple[str, str, float | None], dict[str, Change]] = {}
     for change in report.changes:
         if change.metric in (WALL, CPU):
             sides.setdefault((change.series, change.uid, change.size), {})[change.metric] = change
-    return all(
-        WALL in metrics and _alike(metrics[WALL], metrics[CPU])
-        for metrics in sides.values()
-        if CPU in metrics
+    measured = [metrics for metrics in sides.values() if CPU in metrics]
+    return bool(measured) and all(
+        WALL in metrics and _alike(metrics[WALL], metrics[CPU]) for metrics in measured
     )
 
 

@@ -27,6 +27,7 @@ from perfvcs.site.model import (
     Possible,
     StepData,
 )
+from perfvcs.text.characters import ISOLATED
 
 LISTED = 1000  # series whose rows are in the front page itself: with more it would be too large
 LAST_PART = re.compile(
@@ -36,11 +37,13 @@ LAST_PART = re.compile(
 
 def name_parts(benchmark: str, prefix: str) -> tuple[str, str]:
     """A benchmark's name without a ``prefix`` in two: where it belongs, and what tells it from its
-    neighbours.
+    neighbours. One that is isolated, as right-to-left text is, stays in one piece.
 
     >>> name_parts("bench.sort.time_merge[10]", "bench.")
     ('sort.', 'time_merge[10]')
     """
+    if ISOLATED[0] in benchmark:
+        return "", benchmark
     name = benchmark.removeprefix(prefix)
     split = LAST_PART.match(name)
     return (split[1], split[2]) if split else ("", name)

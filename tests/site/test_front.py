@@ -183,4 +183,6 @@ def test_a_name_ends_with_what_tells_it_apart() -> None:
         "tests: tests/test_a.py::",
         "test_x[1-2]",
     )
+    isolated = "\u2068n: \u0645\u0642\u064a\u0627\u0633\u2069"
+    assert name_parts(isolated, "") == ("", isolated) == name_parts(isolated, "\u2068n: ")
     assert name_parts("sort", "") == ("", "sort") and name_parts("a.b", "") == ("", "a.b")

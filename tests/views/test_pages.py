@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pictures
 import pytest
 from browsing import BROWSER, LIMIT, Opened, documents, drawn, unpacked, views
@@ -523,3 +524,11 @@ def test_cpu_time_that_is_wall_time_is_not_drawn_beside_it(monkeypatch: pytest.M
     assert not any("CPU time" in label for label in labels(html))
     assert html.count("CPU time is the same, within the intervals or 1 %") == 2
     assert any("CPU time" in label for label in labels(page.render(pictures.one(), "executions")))
+
+
+def test_cpu_time_that_was_not_measured_has_not_moved_as_much() -> None:
+    about = pictures.two(2)
+    assert about.report is not None
+    walls = [change for change in about.report.changes if change.metric == "wall"]
+    alone = replace(about, report=msgspec.structs.replace(about.report, changes=walls))
+    assert "CPU time moved as much" not in page.render(alone)
