@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import chdir, contextmanager
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -851,7 +851,12 @@ def test_every_change_has_a_label_and_no_two_overlap(tab: Open, site: Path, widt
 
 @pytest.mark.parametrize("width", [400, 1400])
 def test_effects_between_versions_do_not_overlap(tab: Open, site: Path, width: int) -> None:
-    opened = tab(series(site), width=width)
+    opened = tab(site / "about.html", width=width)
+    levels = [1.0] * COMMITS
+    levels[10], levels[20], levels[30] = 1.12, 1.12, 1.09
+    effects = [None, *(after / before - 1 for before, after in pairwise(levels))]
+    words = ["degradation" if effect else "same" for effect in effects]
+    drawn(opened, track("a", levels) | {"effects": effects, "words": words})
     boxes = opened.run(
         "[...document.querySelectorAll('#detail .effect')].map(one =>"
         " one.getBoundingClientRect().toJSON())"
@@ -1146,7 +1151,11 @@ def drawn(opened: Tab, *tracks: dict[str, Any]) -> None:
     place.id = "history";
     document.querySelector("main").prepend(place);
     perf.commits = {json.dumps(commits)};
-    new perf.History(place, perf.series.read({json.dumps(page)}, "../"));""")
+    const read = perf.series.read({json.dumps(page)}, "../"), detail = document.createElement("div");
+    new perf.History(place, read);
+    detail.id = "detail";
+    place.after(detail);
+    perf.intervals.draw(detail, read, read.tracks[0]);""")
     opened.settle()
 
 
