@@ -853,7 +853,7 @@ def test_every_change_has_a_label_and_no_two_overlap(tab: Open, site: Path, widt
 def test_effects_between_versions_do_not_overlap(tab: Open, site: Path, width: int) -> None:
     opened = tab(site / "about.html", width=width)
     levels = [1.0] * COMMITS
-    levels[10], levels[20], levels[30] = 1.12, 1.12, 1.09
+    levels[10], levels[20:22], levels[30] = 1.12, [1.12, 1.12], 1.09
     effects = [None, *(after / before - 1 for before, after in pairwise(levels))]
     words = ["degradation" if effect else "same" for effect in effects]
     drawn(opened, track("a", levels) | {"effects": effects, "words": words})

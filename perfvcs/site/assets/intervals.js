@@ -4,7 +4,7 @@ var perf = globalThis.perf || {};
 perf.intervals = (() => {
   const {AXIS, node, element, round, mark, ruler, ends, valueAxis} = perf.plot, {differs, details, intervals, sight} = perf.words;
   const {percent} = perf.number;
-  const NEWEST = 60, HEIGHT = 340, TOP = 40, BOTTOM = 84, LEAST = 15, ROW = 14, LETTER = 7; // versions, and pixels: of the figure, at least for a version, and of an effect
+  const NEWEST = 60, HEIGHT = 340, TOP = 40, BOTTOM = 84, LEAST = 15, ROW = 14, LETTER = 8; // versions, and pixels: of the figure, at least for a version, and of an effect
 
   function draw(place, series, track) {
     const points = track.points.slice(-NEWEST), left = track.points.length - points.length;
