@@ -1,5 +1,6 @@
 """Files that would run in the place of what a benchmark runs now: new modules that Python would
-import instead, what it compiled, and new files that make would take for what it has made.
+import instead, what it compiled, new files that make would take for what it has made, and those
+that a benchmark reads where there are such.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     from perfvcs.git.blobs import ChangedFile
     from perfvcs.git.project import Project
-    from perfvcs.jobs.commandwords import Started
     from perfvcs.jobs.configchanges import Table
 
 LARGEST = 1_000_000  # bytes of a file that is looked into
@@ -33,6 +33,7 @@ COMPILED = "__pycache__"
 MAKES = re.compile(r"[bg]?make|ninja")
 MAKEFILE = re.compile(r"(?:.*/)?(?:(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k)")
 RULE = re.compile(r"^([^\s:#=][^:#=\n]{0,9999}):(?![:=])([^=#\n]{0,9999})$", re.MULTILINE)
+PATH = re.compile(r"[\w.+@~-][\w./+@~-]{0,4095}")  # in a text
 PATHS = "PYTHONPATH"  # the variable with folders in which Python looks for modules
 ASSIGNED = re.compile(rf"\b{PATHS}=[\"']?([^\s\"';&|]{{1,4096}})")
 HERE = re.compile(r"\A\$(?:PWD\b|\{PWD\})/?")
@@ -60,40 +61,43 @@ def shadows(
     project: Project, base: str, changed: Iterable[ChangedFile], settings: Table
 ) -> list[str]:
     """The paths that would run in the place of something: compiled modules, files that the make of
-    a job would find made, and modules before those of benchmarks.
+    a job would find made, modules before those of benchmarks, and files that these speak of.
 
     Raises GitError for a part of a clone that is not here.
     """
     files = [*changed]
-    compiled = [
+    before = {
         file.path
         for file in files
         if COMPILED in file.path.split("/") and not is_benchmark(file.path)
-    ]
-    made = _made(project, base, files, settings)
-    before = {*compiled, *made, *_modules(project, base, files, settings)}
+    }
+    added = [file for file in files if file.added]
+    if added:
+        paths = project.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", base).split("\0")
+        new = [file.path for file in added]
+        modules = [
+            file.path for file in added if file.path.endswith(MODULES) or file.mode in NOT_A_FILE
+        ]
+        before.update(
+            _made(project, base, new, paths, settings),
+            _read(project, base, new, paths, settings),
+            _modules(project, base, modules, paths, settings),
+        )
     return [file.path for file in files if file.path in before]
 
 
 def _made(
-    project: Project, base: str, changed: Sequence[ChangedFile], settings: Table
+    project: Project, base: str, added: Sequence[str], paths: Sequence[str], settings: Table
 ) -> list[str]:
     """The new paths that are targets of the make of a job, which has nothing to do for what is
     there: those that its command names, and those of the base's makefiles.
     """
-    added = {file.path for file in changed if file.added}
-    asked = [text for text in of_jobs(settings) if any(map(_makes, started(text)))]
-    if not added or not asked:
+    asked = _making(settings)
+    if not asked:
         return []
-    targets = {
-        posixpath.normpath(posixpath.join(folder, word))
-        for text in asked
-        for folder in ("", *entered(text))
-        for word in words(text)
-    }
-    listed = project.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", base).split("\0")
+    targets = _named(asked)
     folders: dict[str, list[str]] = {}
-    for path in filter(MAKEFILE.fullmatch, listed):
+    for path in filter(MAKEFILE.fullmatch, paths):
         folders.setdefault(posixpath.dirname(path), []).append(path)
     for folder, makefiles in folders.items():
         for line in RULE.findall(_texts(project, base, makefiles)):
@@ -102,12 +106,53 @@ def _made(
     return [path for path in added if path in targets]
 
 
-def _makes(asked: Started) -> bool:
-    return bool(MAKES.fullmatch(asked.program))
+def _making(settings: Table) -> list[str]:
+    """The commands of jobs that start make."""
+    return [
+        text
+        for text in of_jobs(settings)
+        if any(MAKES.fullmatch(asked.program) for asked in started(text))
+    ]
+
+
+def _named(asked: Iterable[str]) -> set[str]:
+    """The words of commands as paths, also in the folders that these enter."""
+    return {
+        posixpath.normpath(posixpath.join(folder, word))
+        for text in asked
+        for folder in ("", *entered(text))
+        for word in words(text)
+    }
+
+
+def _read(
+    project: Project, base: str, added: Sequence[str], paths: Sequence[str], settings: Table
+) -> list[str]:
+    """The new paths of which the base's benchmarks, what commands of jobs name, or the makefiles of
+    these speak: they do without, and may do something else with.
+    """
+    named = _named(of_jobs(settings))
+    makes = bool(_making(settings))
+    speaking = [
+        path
+        for path in paths
+        if is_benchmark(path) or path in named or (makes and MAKEFILE.fullmatch(path))
+    ]
+    spoken = {posixpath.normpath(word) for word in PATH.findall(_texts(project, base, speaking))}
+    return [path for path in added if spoken & {*_ends(path)}]
+
+
+def _ends(path: str) -> Iterator[str]:
+    """The path, and what is left of it in the folders around it, as far as that is no mere word."""
+    parts = path.split("/")
+    for depth in range(len(parts)):
+        end = "/".join(parts[depth:])
+        if "/" in end or "." in end:
+            yield end
 
 
 def _modules(
-    project: Project, base: str, changed: Iterable[ChangedFile], settings: Table
+    project: Project, base: str, added: Sequence[str], paths: Sequence[str], settings: Table
 ) -> list[str]:
     """The new paths that stand before a module of a benchmark of the commit ``base``, before one of
     the standard library, or before one from outside the project that a benchmark imports, or a
@@ -115,14 +160,6 @@ def _modules(
 
     What the program imports from elsewhere it may also bring along.
     """
-    added = [
-        file.path
-        for file in changed
-        if file.added and (file.path.endswith(MODULES) or file.mode in NOT_A_FILE)
-    ]
-    if not added:
-        return []
-    paths = project.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", base).split("\0")
     benchmarks = {path for path in paths if path.endswith(".py") and measures(path)}
     new = [path for path in added if path not in benchmarks]
     before = {path for path in new if any(at.source in benchmarks for at in _places(path))}

@@ -76,6 +76,11 @@ class Candidate(NamedTuple):
     deciding: list[str]
     leaving: list[str]
 
+    @property
+    def is_base(self) -> bool:
+        """Whether nothing of the change is measured."""
+        return {*self.changed} <= {*self.restored}
+
 
 @contextmanager
 def laid_out(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from perfvcs.judge.attempt import without_own
 from perfvcs.judge.guardcheck import PASSED, GuardCheck
 from perfvcs.judge.plain import BASE
-from perfvcs.judge.trials import Incorrect
+from perfvcs.judge.trials import Rejected
 from perfvcs.launcher import LaunchOptions, launch
 from perfvcs.launcher.execution import LaunchError
 from perfvcs.text.characters import shorten
@@ -52,7 +52,7 @@ class Correctness:
         self.check = GuardCheck("not tried", "no --correct was given, and perf.toml has no [judge]")
 
     def __call__(self, sites: Sites, position: int, sandbox: Sandbox | None = None) -> None:
-        """Run the commands on the sites of a version; raises Incorrect."""
+        """Run the commands on the sites of a version; raises Rejected."""
         now = time.monotonic()
         end = now + (self._end - now) / max(1, self._targets)
         self._targets -= 1
@@ -62,7 +62,8 @@ class Correctness:
                 too = "; the base fails it, too: mend the command first"
                 if before is None or before.ended_early(failure):
                     too = ""
-                raise Incorrect(f"it fails `{shorten(command, 80)}`: {failure.reason}{too}")
+                said = f"it fails `{shorten(command, 80)}`: {failure.reason}{too}"
+                raise Rejected({"correct": GuardCheck("rejected", said)})
         if self.commands:
             self.check = PASSED
 

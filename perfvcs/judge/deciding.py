@@ -1,4 +1,4 @@
-"""Files of a change by which a job's command decides what to run, though they may build, too."""
+"""Files of a change by which commands decide what to run, though they may build, too."""
 
 from __future__ import annotations
 

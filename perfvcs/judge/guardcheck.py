@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 Word = Literal["passed", "warning", "doubted", "rejected", "not tried"]
 
@@ -31,3 +31,8 @@ def worst(checks: Iterable[GuardCheck]) -> GuardCheck:
     if not every:
         return GuardCheck("not tried", "no job ran on both sides")
     return min(every, key=lambda check: order.index(check.word))
+
+
+def said_by(checks: Mapping[str, GuardCheck], word: Word) -> list[str]:
+    """What the checks with a word say."""
+    return [check.said for check in checks.values() if check.word == word]

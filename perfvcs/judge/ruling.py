@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -16,14 +17,15 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from perfvcs.check.narrowing import narrowed
+from perfvcs.jobs.configchanges import tables
 from perfvcs.judge.candidate import Candidate, Target, laid_out, with_hidden
 from perfvcs.judge.correctness import Correctness
 from perfvcs.judge.expectation import Expectation, Finding, decide
-from perfvcs.judge.guardcheck import GuardCheck
+from perfvcs.judge.guardcheck import GuardCheck, said_by
 from perfvcs.judge.layoutcheck import layout
 from perfvcs.judge.quiet import Trust, trust
-from perfvcs.judge.safeguard import Parts, Seen, examine, said_by
-from perfvcs.judge.trials import Incorrect, Trials
+from perfvcs.judge.safeguard import Parts, Seen, examine, examine_files, lasting
+from perfvcs.judge.trials import Rejected, Trials
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.profile.naming import labelled
 from perfvcs.repository.state import State
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from perfvcs.jobs.configchanges import Table
     from perfvcs.judge.plain import Plain
     from perfvcs.measure.outcome import CampaignOutcome
+    from perfvcs.measure.progress import Progress
     from perfvcs.measure.rig import Rig
 
 Verdict = Literal["proved", "refuted", "not decided", "rejected", "failed"]
@@ -66,6 +69,12 @@ class JudgeRequest(NamedTuple):
     wait: bool = False
     same_output: bool = False
     sandbox: bool = False
+
+    @property
+    def settings(self) -> Table:
+        """The table with the commands of ``correct`` as jobs: what these read judges, too."""
+        commands = [{"cmd": command} for command in self.correct]
+        return {**self.table, "job": [*tables(self.table, "job"), *commands]}
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -149,13 +158,18 @@ def judge(rig: Rig, asked: JudgeRequest) -> Ruling:
                 rig.repository.project,
                 asked.base,
                 asked.target,
-                asked.table,
+                asked.settings,
                 place / "target",
                 hidden=asked.hidden,
             )
         )
-        baseline, specs = stack.enter_context(judged_base(rig, asked, place / "base"))
-        return _measured(rig, asked, candidate, baseline, (candidate.product.spec, *specs), began)
+        found = beforehand(rig.progress, asked, candidate)
+        if found.verdict == "failed":
+            baseline, specs = stack.enter_context(judged_base(rig, asked, place / "base"))
+            specs = (candidate.product.spec, *specs)
+            found = _measured(rig, asked, candidate, found, baseline, specs, began)
+        cost = structs.replace(found.cost, seconds=time.monotonic() - began)
+        return structs.replace(found, cost=cost)
 
 
 @contextmanager
@@ -176,6 +190,7 @@ def _measured(
     rig: Rig,
     asked: JudgeRequest,
     candidate: Candidate,
+    empty: Ruling,
     baseline: State,
     specs: tuple[str, ...],
     began: float,
@@ -188,7 +203,9 @@ def _measured(
     target = State(asked.base, product.digest, product=product.name)
     left = max(1.0, asked.budget - (time.monotonic() - began))
     correctness = Correctness(asked.correct, began + asked.budget)
-    trials = Trials(left, correctness, sealed=asked.sandbox)
+    trials = Trials(
+        left, correctness, partial(lasting, same_output=asked.same_output), sealed=asked.sandbox
+    )
     request = Request(
         jobs=asked.benchmarks.jobs, committed=True, against=specs, budget=left, wait=asked.wait
     )
@@ -203,32 +220,30 @@ def _measured(
             trials.complete()
         return word != "not decided"
 
-    empty = empty_ruling(asked, candidate)
     try:
         outcome, session = settle(
             replace(rig, executor=trials), (baseline, target), request, question, until=is_decided
         )
-    except Incorrect as error:
-        found = rejected(empty, str(error))
-    else:
-        if outcome.failures or not outcome.profiles:
-            found = unmeasured(empty, list(map(str, outcome.failures)), outcome.warnings)
-        else:
-            criteria = repository.criteria(baseline, target, committed=True)
-            report = repository.compare(
-                baseline, target, question, session=session, criteria=criteria
-            )
-            if asked.benchmarks:
-                report = narrowed(report, asked.benchmarks)
-            found = decided(empty, asked, candidate, report, outcome, trials.plain)
-            found.guard["correct"] = correctness.check
-    cost = structs.replace(found.cost, seconds=time.monotonic() - began)
-    return structs.replace(found, cost=cost)
+    except Rejected as error:
+        return rejected(empty, error.checks)
+    if trials.rejected:
+        return rejected(empty, trials.rejected[1])
+    if outcome.failures or not outcome.profiles:
+        return unmeasured(empty, list(map(str, outcome.failures)), outcome.warnings)
+    criteria = repository.criteria(baseline, target, committed=True)
+    report = repository.compare(baseline, target, question, session=session, criteria=criteria)
+    if asked.benchmarks:
+        report = narrowed(report, asked.benchmarks)
+    found = decided(empty, asked, candidate, report, outcome, trials.plain)
+    found.guard["correct"] = correctness.check
+    return found
 
 
-def empty_ruling(asked: JudgeRequest, candidate: Candidate) -> Ruling:
-    """The ruling on a candidate before anything was measured."""
-    return Ruling(
+def beforehand(progress: Progress, asked: JudgeRequest, candidate: Candidate) -> Ruling:
+    """The ruling on a candidate before anything was measured: ``failed``, unless the files of the
+    change decide. What they say, ``progress`` says now where it decides nothing.
+    """
+    empty = Ruling(
         verdict="failed",
         why="nothing was measured",
         expectation=str(asked.expectation),
@@ -236,13 +251,23 @@ def empty_ruling(asked: JudgeRequest, candidate: Candidate) -> Ruling:
         target=_name(asked.target),
         cost=Cost(0.0, asked.budget, 0),
         restored=candidate.restored,
+        guard=examine_files(candidate),
     )
+    finding = Finding("proved", "")  # at best
+    if candidate.is_base and asked.expectation.kind != "not-slower":
+        finding = Finding("refuted", "nothing differs from the base but what measures or judges it")
+    verdict, why = _verdict(finding, empty.guard)
+    if verdict != "proved":
+        return structs.replace(empty, verdict=verdict, why=why)
+    for said in said_by(empty.guard, "warning"):
+        progress.say(said)
+    return empty
 
 
-def rejected(empty: Ruling, reason: str) -> Ruling:
-    """The ruling on a target that is not correct."""
-    checks = {"correct": GuardCheck("rejected", reason)}
-    return structs.replace(empty, verdict="rejected", why=reason, guard=checks)
+def rejected(empty: Ruling, checks: Mapping[str, GuardCheck]) -> Ruling:
+    """The ruling on a target that checks reject before it is measured."""
+    why = "; ".join(said_by(checks, "rejected"))
+    return structs.replace(empty, verdict="rejected", why=why, guard={**empty.guard, **checks})
 
 
 def unmeasured(empty: Ruling, failures: Sequence[str], warnings: Sequence[str]) -> Ruling:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from perfvcs.check.change import Change, LimitVerdict
     from perfvcs.judge.candidate import Candidate
-    from perfvcs.judge.guardcheck import Word
     from perfvcs.judge.plain import Plain
     from perfvcs.judge.quiet import Trust
     from perfvcs.profile import Profile
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 HALF = 0.5  # of what is reported: what an honest gain keeps by the process's clocks
 SHOWN = 0.1  # of a process's time: a reported gain that its clocks must show
 SHOWN_IN_ALL = 0.01  # where it is known how often the process does that
+LASTING = ("processes", "folders")  # checks of executions
 LEAST_SHARE = 0.2  # of what is reported: a gain that the launcher's clock must see
 
 
@@ -90,10 +90,9 @@ def examine(seen: Seen) -> dict[str, GuardCheck]:
     """The checks by their names."""
     of_programs = seen.parts.programs(seen.changes)
     return {
-        "output": _output(seen),
+        "output": _output(seen.outputs, seen.plain, same_output=seen.same_output),
         "units": _units(seen.changes),
-        "benchmark_files": _benchmark_files(seen.candidate),
-        "links": _links(seen.candidate),
+        **examine_files(seen.candidate),
         **examine_executions(seen.plain, of_programs),
         "left": _left_running(seen),
         "limits": _limits(seen.limits),
@@ -108,23 +107,31 @@ def doubts(changes: Sequence[Change], trust: Trust, parts: Parts) -> list[str]:
     return [check.said for check in checks if check.word in ("rejected", "doubted")]
 
 
-def said_by(checks: Mapping[str, GuardCheck], word: Word) -> list[str]:
-    """What the checks with a word say."""
-    return [check.said for check in checks.values() if check.word == word]
+def examine_files(candidate: Candidate) -> dict[str, GuardCheck]:
+    """The checks that need no execution, by their names."""
+    return {"benchmark_files": _benchmark_files(candidate), "links": _links(candidate)}
 
 
-def _output(seen: Seen) -> GuardCheck:
+def lasting(plain: Sequence[Plain], *, same_output: bool) -> dict[str, GuardCheck]:
+    """The checks that reject, by their names, and that no later execution takes back."""
+    checks = examine_executions(plain, ())
+    found = {name: checks[name] for name in LASTING}
+    found["output"] = _output((), plain, same_output=same_output)
+    return {name: check for name, check in found.items() if check.word == "rejected"}
+
+
+def _output(outputs: Sequence[str], plain: Sequence[Plain], *, same_output: bool) -> GuardCheck:
     """What jobs print, and the files that they write into their copies."""
-    differing = dict.fromkeys([*seen.outputs, *(each.job for each in seen.plain if each.differs)])
+    differing = dict.fromkeys([*outputs, *(each.job for each in plain if each.differs)])
     said = [f"the output of {listed(list(differing))} differs from the base's"] if differing else []
     said += [
         f"{each.job} does not write {listed(each.differing)} as the base does"
-        for each in seen.plain
+        for each in plain
         if each.differing
     ]
     if not said:
         return PASSED
-    return GuardCheck("rejected" if seen.same_output else "warning", "; ".join(said))
+    return GuardCheck("rejected" if same_output else "warning", "; ".join(said))
 
 
 def _left_running(seen: Seen) -> GuardCheck:
@@ -167,14 +174,14 @@ def _benchmark_files(candidate: Candidate) -> GuardCheck:
     if candidate.restored:
         parts.append(
             f"the change touches what measures or judges it ({listed(candidate.restored)}): both"
-            " sides were measured with the base's"
+            " sides are measured with the base's"
         )
     if candidate.kept:
         parts.append(f"it touches {listed(candidate.kept)}, which can change what a benchmark does")
     if candidate.deciding:
         files = listed(candidate.deciding)
         parts.append(
-            f"it touches {files}, by which a job's command decides what to run: commit that first,"
+            f"it touches {files}, by which a command decides what to run: commit that first,"
             " and judge the rest against it"
         )
         return GuardCheck("doubted", "; ".join(parts))

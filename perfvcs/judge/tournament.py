@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -22,13 +23,14 @@ from perfvcs.judge.ruling import (
     Cost,
     JudgeRequest,
     Ruling,
+    beforehand,
     decided,
-    empty_ruling,
     judged_base,
     rejected,
     unmeasured,
 )
-from perfvcs.judge.trials import Trials
+from perfvcs.judge.safeguard import lasting
+from perfvcs.judge.trials import Rejected, Trials
 from perfvcs.measure.product import MOST_PRODUCTS
 from perfvcs.repository.state import State
 
@@ -80,11 +82,11 @@ class _Competitor(msgspec.Struct):
     gain: float | None = None  # of which nothing is known
 
     @classmethod
-    def of(cls, candidate: Candidate, asked: JudgeRequest) -> _Competitor:
+    def of(cls, rig: Rig, candidate: Candidate, asked: JudgeRequest) -> _Competitor:
         """A candidate before it is measured."""
         product = candidate.product
         state = State(asked.base, product.digest, product=product.name)
-        return cls(candidate, asked, state, empty_ruling(asked, candidate))
+        return cls(candidate, asked, state, beforehand(rig.progress, asked, candidate))
 
 
 def compete(rig: Rig, asked: JudgeRequest, targets: Sequence[Target]) -> Standings:
@@ -103,12 +105,13 @@ def compete(rig: Rig, asked: JudgeRequest, targets: Sequence[Target]) -> Standin
         baseline, specs = stack.enter_context(judged_base(rig, asked, place / "base"))
         competitors = [
             _Competitor.of(
+                rig,
                 stack.enter_context(
                     laid_out(
                         rig.repository.project,
                         asked.base,
                         target,
-                        asked.table,
+                        asked.settings,
                         place / f"target-{number}",
                         hidden=asked.hidden,
                         names=(f"candidate-{number}", f"judged-candidate-{number}"),
@@ -118,7 +121,10 @@ def compete(rig: Rig, asked: JudgeRequest, targets: Sequence[Target]) -> Standin
             )
             for number, target in enumerate(targets, 1)
         ]
-        outcome = _measure(rig, asked, baseline, specs, competitors, began)
+        open_ones = [
+            competitor for competitor in competitors if competitor.ruling.verdict == "failed"
+        ]
+        outcome = _measure(rig, asked, baseline, specs, open_ones, began)
         places = _ranked(rig, competitors, asked, outcome)
     pairs = max(place.ruling.cost.pairs for place in places)
     cost = Cost(time.monotonic() - began, asked.budget, pairs)
@@ -141,9 +147,14 @@ def _measure(
     from perfvcs.measure.request import Request
     from perfvcs.measure.storedsession import opened
 
+    outcome = CampaignOutcome()
+    if not competitors:
+        return outcome
     left = max(1.0, asked.budget - (time.monotonic() - began))
     correctness = Correctness(asked.correct, began + asked.budget, len(competitors))
-    trials = Trials(left, correctness, sealed=asked.sandbox)
+    trials = Trials(
+        left, correctness, partial(lasting, same_output=asked.same_output), sealed=asked.sandbox
+    )
     request = Request(
         jobs=asked.benchmarks.jobs,
         committed=True,
@@ -152,12 +163,14 @@ def _measure(
         wait=asked.wait,
     )
     states = [baseline, *(competitor.state for competitor in competitors)]
-    outcome = CampaignOutcome()
-    with opened(replace(rig, executor=trials), states, request, outcome) as session:
+    with (
+        suppress(Rejected),
+        opened(replace(rig, executor=trials), states, request, outcome) as session,
+    ):
         run(session, dict.fromkeys(range(len(session.cells)), BLOCKS))
     for position, competitor in enumerate(competitors, 1):
-        if reason := trials.incorrect.get(position):
-            competitor.ruling = rejected(competitor.ruling, reason)
+        if checks := trials.rejected.get(position):
+            competitor.ruling = rejected(competitor.ruling, checks)
         else:
             _judge(rig, baseline, competitor, outcome, trials, position)
             competitor.ruling.guard["correct"] = correctness.check

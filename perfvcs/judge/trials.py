@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import PerfError
 from perfvcs.judge.attempt import Attempt
 from perfvcs.judge.footprint import differing, stamps
+from perfvcs.judge.guardcheck import said_by
 from perfvcs.judge.plain import BASE, Side
 from perfvcs.judge.sandbox import Sandbox
 from perfvcs.measure.executor import LocalExecutor, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import ExitStack
 
     from perfvcs.judge.footprint import Stamps
+    from perfvcs.judge.guardcheck import GuardCheck
     from perfvcs.judge.plain import Plain
     from perfvcs.measure.journal import Identity
     from perfvcs.measure.sites import SiteKind, Sites
@@ -29,10 +32,14 @@ EARLY = 4  # executions of the base before a target is built
 EARLY_SHARE = 0.1  # of the budget for these
 
 
-class Incorrect(PerfError):
-    """A target does not pass a command of ``--correct``."""
+class Rejected(PerfError):
+    """What was tried of a target rejects it, whatever would be measured: ``checks`` say why."""
 
     exit_code = 6
+
+    def __init__(self, checks: Mapping[str, GuardCheck]) -> None:
+        super().__init__("; ".join(said_by(checks, "rejected")))
+        self.checks = checks
 
 
 class Trials:
@@ -40,7 +47,8 @@ class Trials:
 
     Makes the executor of the session (``width`` blocks at a time): that has the sites. ``check`` is
     called with them, the place of the target among the versions, and the sandbox, in which all of
-    it runs if that is ``sealed``.
+    it runs if that is ``sealed``; ``lasting`` with the plain executions of a target gives the
+    checks that no later one takes back.
     """
 
     width = 1
@@ -49,13 +57,14 @@ class Trials:
         self,
         budget: float,
         check: Callable[[Sites, int, Sandbox | None], None],
+        lasting: Callable[[Sequence[Plain]], Mapping[str, GuardCheck]],
         *,
         sealed: bool = False,
     ) -> None:
-        self.budget, self.check, self.sealed = budget, check, sealed
+        self.budget, self.check, self.lasting, self.sealed = budget, check, lasting, sealed
         self.end = time.monotonic() + budget
         self.tries: Sequence[Attempt] = ()
-        self.incorrect: dict[int, str] = {}
+        self.rejected: dict[int, Mapping[str, GuardCheck]] = {}
         self.early: dict[int, Side] = {}
 
     def __call__(self, sites: Sites, tally: Tally) -> LocalExecutor:
@@ -78,39 +87,52 @@ class Trials:
         self.early = {attempt.number: attempt.plain.target for attempt in early}
 
     def run(
-        self,
-        sites: Sites,
-        tries: Sequence[Attempt],
-        sandbox: Sandbox | None,
-        tally: Tally,
-        look: Callable[[int], None],
+        self, sites: Sites, sandbox: Sandbox | None, tally: Tally, look: Callable[[int], None]
     ) -> None:
         """Try what is to be tried: first what a first execution does, which nothing came before,
-        then whether each target is right. One of several that is not is given up. ``look`` is
-        called after what ran of the version at a position, but for executions, which look
-        themselves.
+        then whether each target is right. One that is rejected is given up; Rejected is raised
+        where nothing else happened. ``look`` is called after what ran of the version at a position,
+        but for executions, which look themselves.
         """
-        began, self.tries = time.monotonic(), tries
+        began = time.monotonic()
         end = began + SHARE * self.budget
-        for attempt in tries:
+        for attempt in self.tries:
             attempt.plain.early = self.early.get(attempt.number, Side())
             attempt.end = began + self.budget
             attempt.first(end - time.monotonic())
         look(BASE)
-        for position in dict.fromkeys(attempt.plain.position for attempt in tries):
-            try:
+        for position in self._positions:
+            with self._giving_up(sites, position, tally):
                 self.check(sites, position, sandbox)
-            except Incorrect as error:
-                if len(sites.versions) == len((BASE, position)):
-                    raise
-                self.incorrect[position] = str(error)
-                for number in range(len(sites.cells)):
-                    tally.give_up(number, position, str(error))
             look(position)
-        self.tries = [each for each in tries if each.plain.position not in self.incorrect]
         for place, attempt in enumerate(self.tries):
             attempt.run((end - time.monotonic()) / (len(self.tries) - place))
         look(BASE)
+        for position in self._positions:
+            of_target = [plain for plain in self.plain if plain.position == position]
+            if checks := self.lasting(of_target):
+                with self._giving_up(sites, position, tally):
+                    raise Rejected(checks)
+
+    @property
+    def _positions(self) -> list[int]:
+        """The places of the targets that are still tried."""
+        return list(dict.fromkeys(attempt.plain.position for attempt in self.tries))
+
+    @contextmanager
+    def _giving_up(self, sites: Sites, position: int, tally: Tally) -> Iterator[None]:
+        """Give up a target that is rejected inside, and the session where no other is left."""
+        try:
+            yield
+        except Rejected as error:
+            self.rejected[position] = error.checks
+            self.tries = [each for each in self.tries if each.plain.position != position]
+            if not self.tries and not tally.failures:
+                raise
+            for number in range(len(sites.cells)):
+                tally.give_up(number, position, str(error))
+            if not self.tries:
+                tally.alive.clear()
 
     def complete(self) -> None:
         """Execute what the guard still needs once the measurement is decided."""
@@ -147,16 +169,16 @@ class _Executor(LocalExecutor):
         """Make the sites and try them."""
         super().prepare(identity, stack)
         self._stamps = self._copies()
-        tries = [
+        self._trials.tries = [
             attempt
             for position in range(BASE + 1, len(self.versions))
             for attempt in self._attempts(position)
         ]
-        if tries:
-            self.tally.progress.say("running both sides as a user would")
-            self._trials.run(self.sites, tries, self._sandbox, self.tally, self._look)
         for position, changed in self._by_builds.items():
             self._trials.note(changed, position)
+        if self._trials.tries:
+            self.tally.progress.say("running both sides as a user would")
+            self._trials.run(self.sites, self._sandbox, self.tally, self._look)
 
     def _attempts(self, position: int) -> list[Attempt]:
         """The plain executions of a version; of the base, those before there is any other."""

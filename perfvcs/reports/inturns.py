@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
-from perfvcs.check.change import NothingToCompare
+from perfvcs.check.change import JudgedBy, NothingToCompare
+from perfvcs.check.judgedby import criteria as said
 from perfvcs.git.project import UnknownRevision
 from perfvcs.reports.check import Check, compared, remember
 from perfvcs.reports.pair import ComparedPair, inheriting, measured, selected
@@ -83,8 +84,9 @@ def measure(
         check = compared(repository, baseline, target, asked, criteria)
         return msgspec.structs.replace(check, why=why)
     untouched = untouchable(repository, rig.config, cells, baseline, target)
-    if unneeded := announcement(untouched, cells):
-        rig.progress.say(unneeded)
+    changes = said(JudgedBy(differences=criteria.judged_by.differences))
+    for line in filter(None, [announcement(untouched, cells), changes]):
+        rig.progress.say(line)
     began = monotonic()
     outcome, session = settle(rig, (baseline, target), remaining, asked)
     count(rig, (baseline, target), remaining, outcome, session, monotonic() - began)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfvcs.check.vocabulary import WORDS
-from perfvcs.judge.safeguard import said_by
+from perfvcs.judge.guardcheck import said_by
 from perfvcs.text.characters import shorten
 from perfvcs.text.document import json_text
 from perfvcs.text.quantity import change as effect_text

@@ -16,7 +16,7 @@ from perfvcs.judge.layoutcheck import layout
 from perfvcs.judge.plain import Plain, Side
 from perfvcs.judge.quiet import Trust
 from perfvcs.judge.safeguard import NO_PARTS, Parts, Seen, doubts, examine
-from perfvcs.judge.trials import Incorrect, Trials, _Executor
+from perfvcs.judge.trials import Rejected, Trials, _Executor
 from perfvcs.measure.executor import LocalExecutor
 from perfvcs.profile import Resources
 
@@ -174,7 +174,7 @@ class TestCorrectness:
     def failing(self, sites: Any, command: str, seconds: float) -> str:
         import time
 
-        with pytest.raises(Incorrect) as caught:
+        with pytest.raises(Rejected) as caught:
             Correctness([command], time.monotonic() + seconds)(sites, 1)
         return str(caught.value)
 

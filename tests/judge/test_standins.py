@@ -80,6 +80,26 @@ def test_a_module_in_a_folder_that_the_command_makes_one_of_pythons(
     assert standing(project, command, "lib/json.py", "aside/json.py") == ["lib/json.py"]
 
 
+@pytest.mark.parametrize(
+    ("command", "script"),
+    [
+        ("sh run.sh", "run.sh"),
+        ("cd sub && sh run.sh", "sub/run.sh"),
+        ("python other.py", "bench/other.py"),
+        ("make -C sub run", "sub/Makefile"),
+    ],
+)
+def test_a_new_file_of_which_the_bases_benchmark_speaks(
+    project: Repository, command: str, script: str
+) -> None:
+    """What a benchmark does without, it may do otherwise with."""
+    text = "-include local.mk # [ -f ./run.rc ] && . './run.rc'; load(\"data/cases.txt\", rc)\n"
+    project.commit("Base", **{script: text, "work.py": "open('index.bin')\n"})
+    spoken = ["run.rc", "sub/local.mk", "sub/data/cases.txt"]
+    paths = [*spoken, "index.bin", "rc", "other/cases.txt"]
+    assert standing(project, command, *paths) == sorted(spoken)
+
+
 def test_a_variable_with_folders_below_the_one_that_a_command_runs_in(project: Repository) -> None:
     base = project.commit("Base", **{"run.py": ""})
     commit = project.commit("Change", **{"lib/json.py": ""})
