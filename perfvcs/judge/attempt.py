@@ -44,7 +44,7 @@ ATTEMPT = 1_000  # of the draws of seeds: no block of a session has so many
 
 class Attempt:
     """The plain executions of a job: all of a side share a home and a folder for temporary files,
-    as a user's do.
+    as a user's do. ``counts``: their processes are counted meanwhile.
     """
 
     def __init__(
@@ -55,8 +55,10 @@ class Attempt:
         scratch: Path,
         seed: int,
         sandbox: Sandbox | None,
+        *,
+        counts: bool = False,
     ) -> None:
-        self.number = number
+        self.number, self._counts = number, counts
         self._sites, self._seed = sites, seed
         self._scratch = scratch / f"plain-{number}-{position}"
         self._sandbox = sandbox
@@ -163,6 +165,11 @@ class Attempt:
             plan.normalise, plan.reads, (os.fsencode(run.cwd), os.fsencode(home))
         )
         result.begin()
+        launcher: list[int] = []
+
+        def count() -> None:
+            side.beside = max(side.beside, *map(_below, launcher), 0)
+
         timeout = min(run.timeout, max(SHORTEST, self.end - time.monotonic()))
         with ExitStack() as stack:
             place = tempfile.TemporaryDirectory(prefix="namespaces-", dir=self._scratch)
@@ -179,6 +186,8 @@ class Attempt:
                     stdin=None if stdin is None else stdin.fileno(),
                     take=result.take if plan.reads else None,
                     within=self._within(Path(apart), run.cwd, scratch, home),
+                    started=launcher.append,
+                    watch=count if self._counts else None,
                 ),
             )
             if self.plain.layered:
@@ -226,6 +235,16 @@ class Attempt:
 def without_own(env: Mapping[str, str]) -> dict[str, str]:
     """An environment without perfvcs' variables."""
     return {name: value for name, value in env.items() if not name.startswith(OWN)}
+
+
+def _below(pid: int) -> int:
+    """How many processes a process has below it now."""
+    from psutil import Error, Process
+
+    try:
+        return len(Process(pid).children(recursive=True))
+    except Error:  # it ended
+        return 0
 
 
 def _is_drawn(cell: Cell) -> bool:

@@ -115,12 +115,13 @@ def laid_out(
         restored += [path for path in new if path not in restored]
         decisive = deciding(repository, base, own, kept, table)
         _restore(place, base, changed, restored)
-        lay_hidden(project.root, hidden, place)
+        leaving = leading_out(repository, base, own)
+        if not leaving:  # else it would be written where these lead, and is not measured
+            lay_hidden(project.root, hidden, place)
         commit = _commit(place, "Candidate with the base's benchmarks")
         product = _product(project, place, commit, *names)
         paths = [file.path for file in changed]
         kept = [path for path in kept if path not in decisive]
-        leaving = leading_out(repository, base, own)
         yield Candidate(product, place, paths, restored, kept, decisive, leaving)
     finally:
         remove(place)
@@ -147,6 +148,8 @@ def lay_hidden(root: Path, hidden: Sequence[Path], folder: Path) -> None:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file, target)
+            # whatever the change, or the person, makes git ignore
+            git(folder, "--literal-pathspecs", "add", "--force", "--", str(target))
         except OSError as error:
             raise UsageError(f"--hidden {file}: {system_reason(error)}") from None
 

@@ -41,6 +41,7 @@ def examine_executions(
     }
     checks = {
         "processes": _processes,
+        "memory": _memory,
         "first_execution": _first_execution,
         "files_left": _files_left,
         "folders": _folders,
@@ -85,6 +86,17 @@ def _processes(plain: Plain) -> GuardCheck:
             "rejected",
             f"processes of {plain.job} for which nothing waits take {took} of CPU time, which is in"
             " no figure",
+        )
+    return _untried(plain) or PASSED
+
+
+def _memory(plain: Plain) -> GuardCheck:
+    """Peak memory is that of the largest process: one that is divided seems to need less."""
+    if plain.target.beside > plain.base.beside:
+        return GuardCheck(
+            "doubted",
+            f"{plain.job} has more processes at a time than the base, and its peak memory is that"
+            " of the largest",
         )
     return _untried(plain) or PASSED
 

@@ -21,8 +21,8 @@ class Side(msgspec.Struct):
     outputs (empty where these are not read) and of the files that each wrote into its copy (by
     path; none where these stay), the files that they left, that are gone with the layer over their
     copy, and that they deleted there, the processes that they left, the most CPU time (s) of
-    processes for which nobody waited, the files of the base's copy that they changed, and why one
-    failed.
+    processes for which nobody waited, the most processes at a time (0: nobody counted), the files
+    of the base's copy that they changed, and why one failed.
     """
 
     seconds: list[float] = []
@@ -34,6 +34,7 @@ class Side(msgspec.Struct):
     deleted: set[str] = set()
     processes: int = 0
     adopted: float = 0.0
+    beside: int = 0
     changed: list[str] = []
     failure: str = ""
 

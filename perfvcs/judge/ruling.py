@@ -76,6 +76,16 @@ class JudgeRequest(NamedTuple):
         commands = [{"cmd": command} for command in self.correct]
         return {**self.table, "job": [*tables(self.table, "job"), *commands]}
 
+    def trials(self, budget: float, correctness: Correctness) -> Trials:
+        """What is tried before and while it is measured, in so many seconds."""
+        return Trials(
+            budget,
+            correctness,
+            partial(lasting, same_output=self.same_output),
+            sealed=self.sandbox,
+            counts=self.expectation.metric == "maxrss",
+        )
+
 
 class Compared(msgspec.Struct, frozen=True):
     """One comparison of a ruling; effects are shares of the base."""
@@ -203,9 +213,7 @@ def _measured(
     target = State(asked.base, product.digest, product=product.name)
     left = max(1.0, asked.budget - (time.monotonic() - began))
     correctness = Correctness(asked.correct, began + asked.budget)
-    trials = Trials(
-        left, correctness, partial(lasting, same_output=asked.same_output), sealed=asked.sandbox
-    )
+    trials = asked.trials(left, correctness)
     request = Request(
         jobs=asked.benchmarks.jobs, committed=True, against=specs, budget=left, wait=asked.wait
     )

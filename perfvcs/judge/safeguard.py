@@ -113,8 +113,10 @@ def examine_files(candidate: Candidate) -> dict[str, GuardCheck]:
 
 
 def lasting(plain: Sequence[Plain], *, same_output: bool) -> dict[str, GuardCheck]:
-    """The checks that reject, by their names, and that no later execution takes back."""
-    checks = examine_executions(plain, ())
+    """The checks that reject, by their names, and that no later execution takes back; of what
+    fails, measuring says how.
+    """
+    checks = examine_executions([each for each in plain if not each.failed], ())
     found = {name: checks[name] for name in LASTING}
     found["output"] = _output((), plain, same_output=same_output)
     return {name: check for name, check in found.items() if check.word == "rejected"}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack, suppress
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -29,8 +28,7 @@ from perfvcs.judge.ruling import (
     rejected,
     unmeasured,
 )
-from perfvcs.judge.safeguard import lasting
-from perfvcs.judge.trials import Rejected, Trials
+from perfvcs.judge.trials import Rejected
 from perfvcs.measure.product import MOST_PRODUCTS
 from perfvcs.repository.state import State
 
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.change import Report
     from perfvcs.judge.candidate import Target
+    from perfvcs.judge.trials import Trials
     from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.rig import Rig
 
@@ -152,9 +151,7 @@ def _measure(
         return outcome
     left = max(1.0, asked.budget - (time.monotonic() - began))
     correctness = Correctness(asked.correct, began + asked.budget, len(competitors))
-    trials = Trials(
-        left, correctness, partial(lasting, same_output=asked.same_output), sealed=asked.sandbox
-    )
+    trials = asked.trials(left, correctness)
     request = Request(
         jobs=asked.benchmarks.jobs,
         committed=True,

@@ -47,8 +47,8 @@ class Trials:
 
     Makes the executor of the session (``width`` blocks at a time): that has the sites. ``check`` is
     called with them, the place of the target among the versions, and the sandbox, in which all of
-    it runs if that is ``sealed``; ``lasting`` with the plain executions of a target gives the
-    checks that no later one takes back.
+    it runs if that is ``sealed``. ``lasting`` gives, of the plain executions of a target, the
+    checks that no later one takes back. ``counts``: their processes are counted.
     """
 
     width = 1
@@ -60,8 +60,10 @@ class Trials:
         lasting: Callable[[Sequence[Plain]], Mapping[str, GuardCheck]],
         *,
         sealed: bool = False,
+        counts: bool = False,
     ) -> None:
-        self.budget, self.check, self.lasting, self.sealed = budget, check, lasting, sealed
+        self.budget, self.check, self.lasting = budget, check, lasting
+        self.sealed, self.counts = sealed, counts
         self.end = time.monotonic() + budget
         self.tries: Sequence[Attempt] = ()
         self.rejected: dict[int, Mapping[str, GuardCheck]] = {}
@@ -183,7 +185,15 @@ class _Executor(LocalExecutor):
     def _attempts(self, position: int) -> list[Attempt]:
         """The plain executions of a version; of the base, those before there is any other."""
         return [
-            Attempt(self.sites, number, position, self.scratch, self.identity.seed, self._sandbox)
+            Attempt(
+                self.sites,
+                number,
+                position,
+                self.scratch,
+                self.identity.seed,
+                self._sandbox,
+                counts=self._trials.counts,
+            )
             for number in range(len(self.cells))
             if {(number, BASE), (number, position)} <= self.tally.alive
         ]

@@ -153,7 +153,8 @@ class TestBuilds:
         executor: Any = object.__new__(_Executor)
         executor.sites = SimpleNamespace(folders=lambda _: folders)
         executor._by_builds = {}
-        executor._trials, executor.cells = Trials(1.0, lambda *_: None), []
+        executor._trials = Trials(1.0, lambda *_: None, lambda _: {})
+        executor.cells = []
         for number in range(3):
             executor._prepare(1, SimpleNamespace(number=number), None)
         assert executor._by_builds == {1: {"by-0.py", "by-1.py"}}

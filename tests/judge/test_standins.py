@@ -130,6 +130,41 @@ def test_benchmarks_are_the_bases_however_many_files_change(
         assert (candidate.folder / "work.py").read_text() == "2\n"
 
 
+def with_hidden(project: Repository, tmp_path: Path, commit: str) -> tuple[list[str], list[str]]:
+    """The links of a candidate with a hidden file that lead out, and all its files."""
+    hidden = tmp_path / "input.txt"
+    hidden.write_text("hidden\n")
+    base = project.git("rev-parse", f"{commit}~1").strip()
+    target, place = Target(commit, "change"), tmp_path / "place"
+    with laid_out(
+        Project.find(project.root), base, target, job("./work"), place, hidden=[hidden]
+    ) as candidate:
+        listed = project.git("-C", str(place), "ls-tree", "--name-only", "HEAD").split()
+        return candidate.leaving, listed
+
+
+def test_a_hidden_file_is_there_though_the_change_makes_git_ignore_it(
+    project: Repository, tmp_path: Path
+) -> None:
+    project.commit("Base", **{"work.py": "1\n"})
+    commit = project.commit("Change", **{".gitignore": "*.txt\n", "work.py": "2\n"})
+    leaving, listed = with_hidden(project, tmp_path, commit)
+    assert "input.txt" in listed
+    assert not leaving
+
+
+def test_a_hidden_file_is_not_written_where_a_link_leads(
+    project: Repository, tmp_path: Path
+) -> None:
+    project.commit("Base", **{"work.py": "1\n"})
+    outside = tmp_path / "outside.txt"
+    outside.write_text("mine\n")
+    (project.root / "input.txt").symlink_to(outside)
+    commit = project.commit("Change")
+    assert with_hidden(project, tmp_path, commit)[0] == ["input.txt"]
+    assert outside.read_text() == "mine\n"
+
+
 def test_a_difference_names_a_thousand_files_and_counts_the_others() -> None:
     files = [ChangedFile(f"bench/{number:04}.py", "M", "") for number in range(1002)]
     assert len(by_kind({}, {}, files, Links())["benchmark"]) == len(files)

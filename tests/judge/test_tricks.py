@@ -204,3 +204,20 @@ def test_a_cache_of_both_sides_where_nothing_is_layered(
     document = judged(perf, "--expect", "not-slower=90%")
     assert document["guard"]["first_execution"]["word"] == "passed"
     assert document["guard"]["files_left"]["word"] == "passed"
+
+
+@pytest.mark.slow
+def test_memory_that_is_divided_between_processes(worked: Project, perf: Perf) -> None:
+    whole = "def total(count):\n    held = b'x' * 60_000_000\n    return hold(held)\n"
+    hold = "import os, time\n\ndef hold(held):\n    time.sleep(0.2)\n    return len(held)\n\n"
+    divided = (
+        "def total(count):\n    child = os.fork()\n    held = b'x' * 30_000_000\n    hold(held)\n"
+        "    if not child:\n        os._exit(0)\n    os.waitpid(child, 0)\n    return 60_000_000\n"
+    )
+    worked.commit("Hold", **{"work.py": hold + whole})
+    worked.write("work.py", hold + divided)
+    document = judged(perf, "--expect", "smaller:maxrss", budget="20s", code=4)
+    assert "total has more processes at a time than the base" in document["why"]
+    worked.write("work.py", hold + whole.replace("60_000_000", "30_000_000"))
+    document = judged(perf, "--expect", "smaller:maxrss", budget="20s", code=0)
+    assert document["guard"]["memory"]["word"] == "passed"
