@@ -334,6 +334,52 @@ class TestBadInput:
         )
         assert done.returncode == 0, done
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize("killed", [False, True])
+    def test_a_client_that_dies_while_it_waits(self, worked: Project, *, killed: bool) -> None:
+        """Its server ends what it began; what one that is killed began ends by itself, and what
+        that leaves is locked by nobody.
+        """
+        worked.commit("Sleep", **{"bench_total.py": "import time\n\ntime.sleep(30)\n"})
+        worked.write("work.py", FAST)
+        server = subprocess.Popen(
+            [sys.executable, "-P", "-m", "perfvcs", "mcp"],
+            cwd=worked.root,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert server.stdin is not None
+        assert server.stdout is not None
+        about = {"protocolVersion": "2025-06-18", "capabilities": {}}
+        about["clientInfo"] = {"name": "dying", "version": "1"}
+        call = {"name": "judge", "arguments": {"budget_seconds": 20}, "_meta": {"progressToken": 1}}
+        for message in (
+            {"id": 1, "method": "initialize", "params": about},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": call},
+        ):
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        server.stdin.flush()
+        for line in server.stdout:
+            if "running both" in line:
+                break
+        if killed:
+            server.kill()
+        server.stdin.close()
+        server.stdout.close()
+        server.wait(60)
+        end = time.monotonic() + 60
+        while running(worked.root) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not running(worked.root)
+        assert killed or not [*(worked.root / ".perf/measuring").iterdir()]
+        worked.write("bench_total.py", BENCH)
+        worked.commit("Work")
+        worked.write("work.py", WORK + "\n")
+        said = served(worked.root, lambda client: called(client, "judge", budget_seconds=5))
+        assert said["verdict"] in ("refuted", "not decided")
+
     def test_without_the_sdk(self, worked: Project) -> None:
         hidden = worked.root.parent / "hidden"
         (hidden / "mcp").mkdir(parents=True)
