@@ -21,6 +21,7 @@ from perfvcs.judge.deciding import deciding
 from perfvcs.measure.product import Product
 from perfvcs.measure.product import read as read_product
 from perfvcs.profile.rules import RULES_FILE
+from perfvcs.repository.state import State
 from perfvcs.system.disk import remove
 from perfvcs.text.characters import shorten
 
@@ -80,6 +81,10 @@ class Candidate(NamedTuple):
     def is_base(self) -> bool:
         """Whether nothing of the change is measured."""
         return {*self.changed} <= {*self.restored}
+
+    def state(self, base: str) -> State:
+        """What its profiles are stored as, beside the base."""
+        return State(base, self.product.digest, product=self.product.name)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.judge.attempt import without_own
+from perfvcs.judge.attempt import SHORTEST, without_own
 from perfvcs.judge.guardcheck import PASSED, GuardCheck
 from perfvcs.judge.plain import BASE
 from perfvcs.judge.trials import Rejected
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from perfvcs.measure.sites import Sites
 
 SHELL = "/bin/sh"
-SHORTEST = 1.0  # seconds that a command gets, however little of the budget is left
 TAIL = 4096  # bytes of a command's output in which its reason is looked for
 SHOWN = 160  # characters of it
 

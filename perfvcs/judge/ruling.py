@@ -6,85 +6,40 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
-from perfvcs.check.narrowing import narrowed
-from perfvcs.jobs.configchanges import tables
-from perfvcs.judge.candidate import Candidate, Target, laid_out, with_hidden
-from perfvcs.judge.correctness import Correctness
-from perfvcs.judge.expectation import Expectation, Finding, decide
+from perfvcs.judge.expectation import Finding, decide
 from perfvcs.judge.guardcheck import GuardCheck, said_by
-from perfvcs.judge.layoutcheck import layout
 from perfvcs.judge.quiet import Trust, trust
-from perfvcs.judge.safeguard import Parts, Seen, examine, examine_files, lasting
-from perfvcs.judge.trials import Rejected, Trials
-from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
+from perfvcs.judge.safeguard import Parts, Seen, examine, examine_files, layout
+from perfvcs.judge.trials import Rejected
 from perfvcs.profile.naming import labelled
-from perfvcs.repository.state import State
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from perfvcs.check.change import Change, Report
-    from perfvcs.jobs.configchanges import Table
+    from perfvcs.judge.candidate import Candidate, Target
+    from perfvcs.judge.judgerequest import JudgeRequest
     from perfvcs.judge.plain import Plain
+    from perfvcs.judge.trials import Trials
     from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.rig import Rig
+    from perfvcs.repository.state import State
 
 Verdict = Literal["proved", "refuted", "not decided", "rejected", "failed"]
 FORMAT = "perfvcs-judge/1"
 STATUS = {"proved": 0, "refuted": 3, "not decided": 4, "failed": 5, "rejected": 6}
 LONGEST_NAME = 60  # characters of a target in a sentence
-BUDGET = 120.0  # seconds
-
-
-class JudgeRequest(NamedTuple):
-    """What is asked: of a ``target`` against the commit ``base``.
-
-    ``table`` is the base's perf.toml. ``correct`` are the commands that the target has to pass,
-    ``hidden`` the files that are laid over both sides, ``budget`` the seconds for all of it.
-    Only the ``benchmarks`` count. ``wait``: for another run to end.
-    ``same_output``: what the jobs print has to be what the base's print. ``sandbox``: both sides
-    run without network, and with the rest of the disk read-only.
-    """
-
-    base: str
-    target: Target
-    expectation: Expectation
-    table: Table
-    budget: float = BUDGET
-    correct: tuple[str, ...] = ()
-    hidden: tuple[Path, ...] = ()
-    benchmarks: BenchmarkFilter = EVERYTHING
-    wait: bool = False
-    same_output: bool = False
-    sandbox: bool = False
-
-    @property
-    def settings(self) -> Table:
-        """The table with the commands of ``correct`` as jobs: what these read judges, too."""
-        commands = [{"cmd": command} for command in self.correct]
-        return {**self.table, "job": [*tables(self.table, "job"), *commands]}
-
-    def trials(self, budget: float, correctness: Correctness) -> Trials:
-        """What is tried before and while it is measured, in so many seconds."""
-        return Trials(
-            budget,
-            correctness,
-            partial(lasting, same_output=self.same_output),
-            sealed=self.sandbox,
-            counts=self.expectation.metric == "maxrss",
-        )
 
 
 class Compared(msgspec.Struct, frozen=True):
@@ -163,37 +118,15 @@ def judge(rig: Rig, asked: JudgeRequest) -> Ruling:
     with ExitStack() as stack:
         # not below .perf, where a session sweeps up what others left
         place = Path(stack.enter_context(TemporaryDirectory(prefix="perfvcs-judge-")))
-        candidate = stack.enter_context(
-            laid_out(
-                rig.repository.project,
-                asked.base,
-                asked.target,
-                asked.settings,
-                place / "target",
-                hidden=asked.hidden,
-            )
-        )
+        project = rig.repository.project
+        candidate = stack.enter_context(asked.candidate(project, place / "target"))
         found = beforehand(rig.progress, asked, candidate)
         if found.verdict == "failed":
-            baseline, specs = stack.enter_context(judged_base(rig, asked, place / "base"))
+            baseline, specs = stack.enter_context(asked.baseline(project, place / "base"))
             specs = (candidate.product.spec, *specs)
             found = _measured(rig, asked, candidate, found, baseline, specs, began)
         cost = structs.replace(found.cost, seconds=time.monotonic() - began)
         return structs.replace(found, cost=cost)
-
-
-@contextmanager
-def judged_base(
-    rig: Rig, asked: JudgeRequest, place: Path
-) -> Iterator[tuple[State, tuple[str, ...]]]:
-    """The base as it is measured, and the products that this takes: one in the folder ``place``
-    where hidden files are laid over it.
-    """
-    if not asked.hidden:
-        yield State(asked.base), ()
-        return
-    with with_hidden(rig.repository.project, asked.base, asked.hidden, place) as product:
-        yield State(asked.base, product.digest, product=product.name), (product.spec,)
 
 
 def _measured(
@@ -205,20 +138,10 @@ def _measured(
     specs: tuple[str, ...],
     began: float,
 ) -> Ruling:
-    from perfvcs.check.method import CheckRequest
     from perfvcs.measure.campaign import settle
-    from perfvcs.measure.request import Request
 
-    repository, product = rig.repository, candidate.product
-    target = State(asked.base, product.digest, product=product.name)
-    left = max(1.0, asked.budget - (time.monotonic() - began))
-    correctness = Correctness(asked.correct, began + asked.budget)
-    trials = asked.trials(left, correctness)
-    request = Request(
-        jobs=asked.benchmarks.jobs, committed=True, against=specs, budget=left, wait=asked.wait
-    )
-    question = CheckRequest("auto", None, asked.expectation.within)
-
+    target = candidate.state(asked.base)
+    trials, request = asked.session(specs, began)
     jobs = len(request.apply(rig.config)[0])
 
     def is_decided(report: Report) -> bool:
@@ -230,7 +153,11 @@ def _measured(
 
     try:
         outcome, session = settle(
-            replace(rig, executor=trials), (baseline, target), request, question, until=is_decided
+            replace(rig, executor=trials),
+            (baseline, target),
+            request,
+            asked.question,
+            until=is_decided,
         )
     except Rejected as error:
         return rejected(empty, error.checks)
@@ -238,13 +165,8 @@ def _measured(
         return rejected(empty, trials.rejected[1])
     if outcome.failures or not outcome.profiles:
         return unmeasured(empty, list(map(str, outcome.failures)), outcome.warnings)
-    criteria = repository.criteria(baseline, target, committed=True)
-    report = repository.compare(baseline, target, question, session=session, criteria=criteria)
-    if asked.benchmarks:
-        report = narrowed(report, asked.benchmarks)
-    found = decided(empty, asked, candidate, report, outcome, trials.plain)
-    found.guard["correct"] = correctness.check
-    return found
+    report = asked.compare(rig.repository, baseline, target, session)
+    return decided(empty, asked, candidate, report, outcome, trials, trials.plain)
 
 
 def beforehand(progress: Progress, asked: JudgeRequest, candidate: Candidate) -> Ruling:
@@ -291,6 +213,7 @@ def decided(
     candidate: Candidate,
     report: Report,
     outcome: CampaignOutcome,
+    trials: Trials,
     plain: Sequence[Plain],
 ) -> Ruling:
     """The ruling on what was measured."""
@@ -311,6 +234,7 @@ def decided(
             parts=Parts.of(outcome.profiles),
         )
     )
+    checks["correct"] = trials.check.check
     if finding.word == "proved" and asked.expectation.kind != "not-slower":
         checks["layout"] = layout(deciding, base)
     verdict, why = _verdict(finding, checks)

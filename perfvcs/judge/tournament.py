@@ -15,31 +15,20 @@ import msgspec
 from msgspec.structs import replace
 
 from perfvcs.errors import UsageError
-from perfvcs.judge.candidate import Candidate, laid_out
-from perfvcs.judge.correctness import Correctness
+from perfvcs.judge.candidate import Candidate, Target
 from perfvcs.judge.expectation import gain_of, is_better
-from perfvcs.judge.ruling import (
-    Cost,
-    JudgeRequest,
-    Ruling,
-    beforehand,
-    decided,
-    judged_base,
-    rejected,
-    unmeasured,
-)
+from perfvcs.judge.ruling import Cost, Ruling, beforehand, decided, rejected, unmeasured
 from perfvcs.judge.trials import Rejected
 from perfvcs.measure.product import MOST_PRODUCTS
-from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfvcs.check.change import Report
-    from perfvcs.judge.candidate import Target
+    from perfvcs.judge.judgerequest import JudgeRequest
     from perfvcs.judge.trials import Trials
     from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.rig import Rig
+    from perfvcs.repository.state import State
 
 FORMAT = "perfvcs-tournament/1"
 BLOCKS = 30  # at most; the budget mostly ends before
@@ -80,13 +69,6 @@ class _Competitor(msgspec.Struct):
     ruling: Ruling
     gain: float | None = None  # of which nothing is known
 
-    @classmethod
-    def of(cls, rig: Rig, candidate: Candidate, asked: JudgeRequest) -> _Competitor:
-        """A candidate before it is measured."""
-        product = candidate.product
-        state = State(asked.base, product.digest, product=product.name)
-        return cls(candidate, asked, state, beforehand(rig.progress, asked, candidate))
-
 
 def compete(rig: Rig, asked: JudgeRequest, targets: Sequence[Target]) -> Standings:
     """Measures all targets and the base in balanced blocks, judges each, and ranks them.
@@ -101,25 +83,18 @@ def compete(rig: Rig, asked: JudgeRequest, targets: Sequence[Target]) -> Standin
     rig.repository.acceptances = []  # these are about checks
     with ExitStack() as stack:
         place = Path(stack.enter_context(TemporaryDirectory(prefix="perfvcs-judge-")))
-        baseline, specs = stack.enter_context(judged_base(rig, asked, place / "base"))
-        competitors = [
-            _Competitor.of(
-                rig,
-                stack.enter_context(
-                    laid_out(
-                        rig.repository.project,
-                        asked.base,
-                        target,
-                        asked.settings,
-                        place / f"target-{number}",
-                        hidden=asked.hidden,
-                        names=(f"candidate-{number}", f"judged-candidate-{number}"),
-                    )
-                ),
-                asked._replace(target=target),
+        project, competitors = rig.repository.project, list[_Competitor]()
+        baseline, specs = stack.enter_context(asked.baseline(project, place / "base"))
+        for number, target in enumerate(targets, 1):
+            of_target = asked._replace(target=target)
+            names = (f"candidate-{number}", f"judged-candidate-{number}")
+            candidate = stack.enter_context(
+                of_target.candidate(project, place / f"target-{number}", names)
             )
-            for number, target in enumerate(targets, 1)
-        ]
+            ruling = beforehand(rig.progress, of_target, candidate)
+            competitors.append(
+                _Competitor(candidate, of_target, candidate.state(asked.base), ruling)
+            )
         open_ones = [
             competitor for competitor in competitors if competitor.ruling.verdict == "failed"
         ]
@@ -143,22 +118,13 @@ def _measure(
     """Measure all in one session, and note the ruling on each."""
     from perfvcs.measure.budget import run
     from perfvcs.measure.outcome import CampaignOutcome
-    from perfvcs.measure.request import Request
     from perfvcs.measure.storedsession import opened
 
     outcome = CampaignOutcome()
     if not competitors:
         return outcome
-    left = max(1.0, asked.budget - (time.monotonic() - began))
-    correctness = Correctness(asked.correct, began + asked.budget, len(competitors))
-    trials = asked.trials(left, correctness)
-    request = Request(
-        jobs=asked.benchmarks.jobs,
-        committed=True,
-        against=(*specs, *(competitor.candidate.product.spec for competitor in competitors)),
-        budget=left,
-        wait=asked.wait,
-    )
+    specs = (*specs, *(competitor.candidate.product.spec for competitor in competitors))
+    trials, request = asked.session(specs, began, len(competitors))
     states = [baseline, *(competitor.state for competitor in competitors)]
     with (
         suppress(Rejected),
@@ -170,7 +136,6 @@ def _measure(
             competitor.ruling = rejected(competitor.ruling, checks)
         else:
             _judge(rig, baseline, competitor, outcome, trials, position)
-            competitor.ruling.guard["correct"] = correctness.check
     return outcome
 
 
@@ -191,26 +156,13 @@ def _judge(
         competitor.ruling = unmeasured(competitor.ruling, failures, outcome.warnings)
         return
     asked = competitor.asked
-    report = _compare(rig, asked, baseline, competitor.state, outcome)
+    session = outcome.profiles[0].collected.session
+    report = asked.compare(rig.repository, baseline, competitor.state, session)
     plain = [attempt for attempt in trials.plain if attempt.position == position]
     competitor.ruling = decided(
-        competitor.ruling, asked, competitor.candidate, report, outcome, plain
+        competitor.ruling, asked, competitor.candidate, report, outcome, trials, plain
     )
     competitor.gain = gain_of(asked.expectation, report.changes)
-
-
-def _compare(
-    rig: Rig, asked: JudgeRequest, first: State, second: State, outcome: CampaignOutcome
-) -> Report:
-    from perfvcs.check.method import CheckRequest
-    from perfvcs.check.narrowing import narrowed
-
-    repository = rig.repository
-    session = outcome.profiles[0].collected.session
-    question = CheckRequest("auto", None, asked.expectation.within)
-    criteria = repository.criteria(first, second, committed=True)
-    report = repository.compare(first, second, question, session=session, criteria=criteria)
-    return narrowed(report, asked.benchmarks) if asked.benchmarks else report
 
 
 def _ranked(
@@ -230,7 +182,8 @@ def _ranked(
     for number, competitor in enumerate(fair, 1):
         place = number
         if number > 1:
-            report = _compare(rig, asked, competitor.state, fair[number - 2].state, outcome)
+            session, better = outcome.profiles[0].collected.session, fair[number - 2]
+            report = asked.compare(rig.repository, competitor.state, better.state, session)
             before = places[-1].place
             comparisons = len(fair) * (len(fair) - 1) // 2
             is_apart = is_better(asked.expectation, report.changes, comparisons)

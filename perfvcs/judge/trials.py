@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import ExitStack
 
+    from perfvcs.judge.correctness import Correctness
     from perfvcs.judge.footprint import Stamps
     from perfvcs.judge.guardcheck import GuardCheck
     from perfvcs.judge.plain import Plain
@@ -56,7 +57,7 @@ class Trials:
     def __init__(
         self,
         budget: float,
-        check: Callable[[Sites, int, Sandbox | None], None],
+        check: Correctness,
         lasting: Callable[[Sequence[Plain]], Mapping[str, GuardCheck]],
         *,
         sealed: bool = False,

@@ -12,10 +12,9 @@ import pytest
 from perfvcs.check.change import Change
 from perfvcs.judge.correctness import Correctness
 from perfvcs.judge.footprint import differing, stamps
-from perfvcs.judge.layoutcheck import layout
 from perfvcs.judge.plain import Plain, Side
 from perfvcs.judge.quiet import Trust
-from perfvcs.judge.safeguard import NO_PARTS, Parts, Seen, doubts, examine
+from perfvcs.judge.safeguard import NO_PARTS, Parts, Seen, doubts, examine, layout
 from perfvcs.judge.trials import Rejected, Trials, _Executor
 from perfvcs.measure.executor import LocalExecutor
 from perfvcs.profile import Resources
@@ -153,7 +152,7 @@ class TestBuilds:
         executor: Any = object.__new__(_Executor)
         executor.sites = SimpleNamespace(folders=lambda _: folders)
         executor._by_builds = {}
-        executor._trials = Trials(1.0, lambda *_: None, lambda _: {})
+        executor._trials = Trials(1.0, Correctness([], 0.0), lambda _: {})
         executor.cells = []
         for number in range(3):
             executor._prepare(1, SimpleNamespace(number=number), None)

@@ -1,0 +1,118 @@
+"""What `perf judge` is asked, and what of that one judgement and a tournament do alike."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from perfvcs.jobs.configchanges import tables
+from perfvcs.judge.attempt import SHORTEST
+from perfvcs.judge.candidate import NAMES, laid_out, with_hidden
+from perfvcs.judge.correctness import Correctness
+from perfvcs.judge.safeguard import lasting
+from perfvcs.judge.trials import Trials
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
+from perfvcs.repository.state import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from perfvcs.check.change import Report
+    from perfvcs.check.method import CheckRequest
+    from perfvcs.git.project import Project
+    from perfvcs.jobs.configchanges import Table
+    from perfvcs.judge.candidate import Candidate, Target
+    from perfvcs.judge.expectation import Expectation
+    from perfvcs.measure.request import Request
+    from perfvcs.repository import Repository
+
+BUDGET = 120.0  # seconds
+
+
+class JudgeRequest(NamedTuple):
+    """What is asked: of a ``target`` against the commit ``base``.
+
+    ``table`` is the base's perf.toml. ``correct`` are the commands that the target has to pass,
+    ``hidden`` the files that are laid over both sides, ``budget`` the seconds for all of it.
+    Only the ``benchmarks`` count. ``wait``: for another run to end.
+    ``same_output``: what the jobs print has to be what the base's print. ``sandbox``: both sides
+    run without network, and with the rest of the disk read-only.
+    """
+
+    base: str
+    target: Target
+    expectation: Expectation
+    table: Table
+    budget: float = BUDGET
+    correct: tuple[str, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    benchmarks: BenchmarkFilter = EVERYTHING
+    wait: bool = False
+    same_output: bool = False
+    sandbox: bool = False
+
+    def candidate(
+        self, project: Project, place: Path, names: Sequence[str] = NAMES
+    ) -> AbstractContextManager[Candidate]:
+        """The target, laid out in the folder ``place``: see ``laid_out``. What the commands of
+        ``correct`` read judges as what those of jobs read.
+        """
+        commands = [{"cmd": command} for command in self.correct]
+        table = {**self.table, "job": [*tables(self.table, "job"), *commands]}
+        return laid_out(project, self.base, self.target, table, place, self.hidden, names)
+
+    @contextmanager
+    def baseline(self, project: Project, place: Path) -> Iterator[tuple[State, tuple[str, ...]]]:
+        """The base as it is measured, and the products that this takes: one in the folder ``place``
+        where hidden files are laid over it.
+        """
+        if not self.hidden:
+            yield State(self.base), ()
+            return
+        with with_hidden(project, self.base, self.hidden, place) as product:
+            yield State(self.base, product.digest, product=product.name), (product.spec,)
+
+    def session(
+        self, specs: Sequence[str], began: float, targets: int = 1
+    ) -> tuple[Trials, Request]:
+        """What is tried beside a session of so many ``targets``, and what it measures: products by
+        their ``specs``. The budget ``began`` then, by the monotonic clock.
+        """
+        from perfvcs.measure.request import Request
+
+        left = max(SHORTEST, self.budget - (time.monotonic() - began))
+        trials = Trials(
+            left,
+            Correctness(self.correct, began + self.budget, targets),
+            partial(lasting, same_output=self.same_output),
+            sealed=self.sandbox,
+            counts=self.expectation.metric == "maxrss",
+        )
+        return trials, Request(
+            jobs=self.benchmarks.jobs,
+            committed=True,
+            against=tuple(specs),
+            budget=left,
+            wait=self.wait,
+        )
+
+    @property
+    def question(self) -> CheckRequest:
+        """What is asked of each comparison."""
+        from perfvcs.check.method import CheckRequest
+
+        return CheckRequest("auto", None, self.expectation.within)
+
+    def compare(self, repository: Repository, first: State, second: State, session: str) -> Report:
+        """The comparison of two states by what a session measured."""
+        from perfvcs.check.narrowing import narrowed
+
+        criteria = repository.criteria(first, second, committed=True)
+        report = repository.compare(
+            first, second, self.question, session=session, criteria=criteria
+        )
+        return narrowed(report, self.benchmarks) if self.benchmarks else report
