@@ -94,13 +94,12 @@ def laid_out(
     target: Target,
     table: Table,
     place: Path,
-    hidden: Sequence[Path] = (),
     names: Sequence[str] = NAMES,
 ) -> Iterator[Candidate]:
     """The candidate in the folder ``place``, which is removed on the way out.
 
-    ``base`` is a commit and ``table`` its perf.toml; ``hidden`` files are laid over it. The product
-    gets the first of ``names`` that is no revision.
+    ``base`` is a commit and ``table`` its perf.toml. The product gets the first of ``names`` that
+    is no revision.
     Raises UsageError for a patch that does not apply and for a change without a difference.
     """
     try:
@@ -120,41 +119,39 @@ def laid_out(
         restored += [path for path in new if path not in restored]
         decisive = deciding(repository, base, own, kept, table)
         _restore(place, base, changed, restored)
-        leaving = leading_out(repository, base, own)
-        if not leaving:  # else it would be written where these lead, and is not measured
-            lay_hidden(project.root, hidden, place)
         commit = _commit(place, "Candidate with the base's benchmarks")
         product = _product(project, place, commit, *names)
         paths = [file.path for file in changed]
         kept = [path for path in kept if path not in decisive]
+        leaving = leading_out(repository, base, own)
         yield Candidate(product, place, paths, restored, kept, decisive, leaving)
     finally:
         remove(place)
 
 
 @contextmanager
-def with_hidden(
-    project: Project, commit: str, hidden: Sequence[Path], place: Path
-) -> Iterator[Product]:
-    """The base with hidden workloads, as a product in the folder ``place``."""
+def apart(project: Project, commit: str, name: str, place: Path) -> Iterator[Product]:
+    """A commit as a product in the folder ``place``."""
     try:
         clone(project, commit, place)
-        lay_hidden(project.root, hidden, place)
-        yield _product(project, place, _commit(place, "Base with hidden workloads"), "base")
+        yield _product(project, place, commit, name)
     finally:
         remove(place)
 
 
 def lay_hidden(root: Path, hidden: Sequence[Path], folder: Path) -> None:
-    """Lay files over a checkout: each at its place in the project, or at the top by its name."""
+    """Lay files over what was built, which has not seen them: each at its place in the project, or
+    at the top by its name; never where a link leads.
+    """
     for file in hidden:
         inside = file.is_relative_to(root)
         target = folder / (file.relative_to(root) if inside else file.name)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
+            if not target.parent.resolve().is_relative_to(folder.resolve()):
+                raise UsageError(f"--hidden {file}: {target.parent} leads out of the checkout")
+            target.unlink(missing_ok=True)
             shutil.copy2(file, target)
-            # whatever the change, or the person, makes git ignore
-            git(folder, "--literal-pathspecs", "add", "--force", "--", str(target))
         except OSError as error:
             raise UsageError(f"--hidden {file}: {system_reason(error)}") from None
 

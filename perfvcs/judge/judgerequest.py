@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.errors import UsageError, system_reason
 from perfvcs.jobs.configchanges import tables
 from perfvcs.judge.attempt import SHORTEST
-from perfvcs.judge.candidate import NAMES, laid_out, with_hidden
+from perfvcs.judge.candidate import NAMES, apart, laid_out
 from perfvcs.judge.correctness import Correctness
 from perfvcs.judge.safeguard import lasting
 from perfvcs.judge.trials import Trials
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 BUDGET = 120.0  # seconds
+MARK = 8  # characters
 
 
 class JudgeRequest(NamedTuple):
@@ -63,17 +66,29 @@ class JudgeRequest(NamedTuple):
         """
         commands = [{"cmd": command} for command in self.correct]
         table = {**self.table, "job": [*tables(self.table, "job"), *commands]}
-        return laid_out(project, self.base, self.target, table, place, self.hidden, names)
+        marked = [f"{name}{self._mark}" for name in names]
+        return laid_out(project, self.base, self.target, table, place, marked)
+
+    @property
+    def _mark(self) -> str:
+        """What tells products that are measured with other hidden files from each other."""
+        digest = hashlib.sha256()
+        for file in self.hidden:
+            try:
+                digest.update(hashlib.sha256(file.read_bytes()).digest())
+            except OSError as error:
+                raise UsageError(f"--hidden {file}: {system_reason(error)}") from None
+        return f"-{digest.hexdigest()[:MARK]}" if self.hidden else ""
 
     @contextmanager
     def baseline(self, project: Project, place: Path) -> Iterator[tuple[State, tuple[str, ...]]]:
         """The base as it is measured, and the products that this takes: one in the folder ``place``
-        where hidden files are laid over it.
+        where hidden files are laid over it, which no later comparison may take for the base.
         """
         if not self.hidden:
             yield State(self.base), ()
             return
-        with with_hidden(project, self.base, self.hidden, place) as product:
+        with apart(project, self.base, f"base{self._mark}", place) as product:
             yield State(self.base, product.digest, product=product.name), (product.spec,)
 
     def session(
@@ -89,6 +104,7 @@ class JudgeRequest(NamedTuple):
             left,
             Correctness(self.correct, began + self.budget, targets),
             partial(lasting, same_output=self.same_output),
+            self.hidden,
             sealed=self.sandbox,
             counts=self.expectation.metric == "maxrss",
         )

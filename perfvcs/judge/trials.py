@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import PerfError
 from perfvcs.judge.attempt import Attempt
+from perfvcs.judge.candidate import lay_hidden
 from perfvcs.judge.footprint import differing, stamps
 from perfvcs.judge.guardcheck import said_by
 from perfvcs.judge.plain import BASE, Side
@@ -17,6 +19,7 @@ from perfvcs.measure.executor import LocalExecutor, Wanted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import ExitStack
+    from pathlib import Path
 
     from perfvcs.judge.correctness import Correctness
     from perfvcs.judge.footprint import Stamps
@@ -49,7 +52,8 @@ class Trials:
     Makes the executor of the session (``width`` blocks at a time): that has the sites. ``check`` is
     called with them, the place of the target among the versions, and the sandbox, in which all of
     it runs if that is ``sealed``. ``lasting`` gives, of the plain executions of a target, the
-    checks that no later one takes back. ``counts``: their processes are counted.
+    checks that no later one takes back. ``hidden`` files are laid over what was built.
+    ``counts``: their processes are counted.
     """
 
     width = 1
@@ -59,11 +63,12 @@ class Trials:
         budget: float,
         check: Correctness,
         lasting: Callable[[Sequence[Plain]], Mapping[str, GuardCheck]],
+        hidden: Sequence[Path] = (),
         *,
         sealed: bool = False,
         counts: bool = False,
     ) -> None:
-        self.budget, self.check, self.lasting = budget, check, lasting
+        self.budget, self.check, self.lasting, self.hidden = budget, check, lasting, hidden
         self.sealed, self.counts = sealed, counts
         self.end = time.monotonic() + budget
         self.tries: Sequence[Attempt] = ()
@@ -161,6 +166,7 @@ class _Executor(LocalExecutor):
 
     def __init__(self, sites: Sites, tally: Tally, trials: Trials) -> None:
         super().__init__(sites, tally)
+        sites.built = partial(lay_hidden, sites.project.root, trials.hidden)
         self._trials = trials
         self._sandbox = Sandbox.of(sites) if trials.sealed else None
         self._by_builds: dict[int, set[str]] = {}

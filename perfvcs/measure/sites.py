@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -98,6 +98,7 @@ class Sites:
         self._texts: dict[tuple[Path, Workload | None], tuple[str, Stamp]] = {}
         self._programs: dict[tuple[Path, str], str] = {}  # that the commands on the sites ran
         self._notes: dict[str, None] = {}  # what versions did to the workloads that they share
+        self.built: Callable[[Path], None] = lambda _: None  # called with what was built
         self.layouts = 0  # the seed of the layouts of several builds
         # cells on versions that were warmed up, and what ran then
         self.warm: dict[tuple[int, Version], Reached | None] = {}
@@ -141,6 +142,7 @@ class Sites:
                 once=kind.binaries > 1,
                 layout=self._layout(kind, binary),
             )
+            self.built(site.folder)
             self._sites[position, binary, kind.flags] = self._listed(site, kind)
 
     def _listed(self, site: Site, kind: SiteKind) -> Site:

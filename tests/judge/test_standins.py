@@ -12,6 +12,7 @@ import pytest
 from conftest import Project as Repository
 
 from perfvcs.check.change import Difference
+from perfvcs.errors import UsageError
 from perfvcs.git.blobs import ChangedFile, changed_files
 from perfvcs.git.links import Links
 from perfvcs.git.project import Project
@@ -19,7 +20,7 @@ from perfvcs.jobs.benchmark_files import by_kind, decides, of_files
 from perfvcs.jobs.commandwords import entered, started
 from perfvcs.jobs.npmscripts import direct, is_there
 from perfvcs.jobs.shadows import shadows
-from perfvcs.judge.candidate import Target, laid_out
+from perfvcs.judge.candidate import Target, laid_out, lay_hidden
 from perfvcs.judge.quiet import Trust
 from perfvcs.judge.safeguard import Seen, examine
 
@@ -130,39 +131,22 @@ def test_benchmarks_are_the_bases_however_many_files_change(
         assert (candidate.folder / "work.py").read_text() == "2\n"
 
 
-def with_hidden(project: Repository, tmp_path: Path, commit: str) -> tuple[list[str], list[str]]:
-    """The links of a candidate with a hidden file that lead out, and all its files."""
-    hidden = tmp_path / "input.txt"
+def test_a_hidden_file_is_not_written_where_a_link_leads(tmp_path: Path) -> None:
+    hidden, outside, folder = tmp_path / "input.txt", tmp_path / "outside", tmp_path / "copy"
     hidden.write_text("hidden\n")
-    base = project.git("rev-parse", f"{commit}~1").strip()
-    target, place = Target(commit, "change"), tmp_path / "place"
-    with laid_out(
-        Project.find(project.root), base, target, job("./work"), place, hidden=[hidden]
-    ) as candidate:
-        listed = project.git("-C", str(place), "ls-tree", "--name-only", "HEAD").split()
-        return candidate.leaving, listed
-
-
-def test_a_hidden_file_is_there_though_the_change_makes_git_ignore_it(
-    project: Repository, tmp_path: Path
-) -> None:
-    project.commit("Base", **{"work.py": "1\n"})
-    commit = project.commit("Change", **{".gitignore": "*.txt\n", "work.py": "2\n"})
-    leaving, listed = with_hidden(project, tmp_path, commit)
-    assert "input.txt" in listed
-    assert not leaving
-
-
-def test_a_hidden_file_is_not_written_where_a_link_leads(
-    project: Repository, tmp_path: Path
-) -> None:
-    project.commit("Base", **{"work.py": "1\n"})
-    outside = tmp_path / "outside.txt"
-    outside.write_text("mine\n")
-    (project.root / "input.txt").symlink_to(outside)
-    commit = project.commit("Change")
-    assert with_hidden(project, tmp_path, commit)[0] == ["input.txt"]
-    assert outside.read_text() == "mine\n"
+    outside.mkdir()
+    (outside / "input.txt").write_text("mine\n")
+    folder.mkdir()
+    (folder / "input.txt").symlink_to(outside / "input.txt")
+    lay_hidden(tmp_path / "project", [hidden], folder)
+    assert (folder / "input.txt").read_text() == "hidden\n"
+    (folder / "data").symlink_to(outside)
+    inside = tmp_path / "project/data/input.txt"
+    inside.parent.mkdir(parents=True)
+    inside.write_text("hidden\n")
+    with pytest.raises(UsageError, match="leads out of the checkout"):
+        lay_hidden(tmp_path / "project", [inside], folder)
+    assert (outside / "input.txt").read_text() == "mine\n"
 
 
 def test_a_difference_names_a_thousand_files_and_counts_the_others() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -221,3 +222,27 @@ def test_memory_that_is_divided_between_processes(worked: Project, perf: Perf) -
     worked.write("work.py", hold + whole.replace("60_000_000", "30_000_000"))
     document = judged(perf, "--expect", "smaller:maxrss", budget="20s", code=0)
     assert document["guard"]["memory"]["word"] == "passed"
+
+
+@pytest.mark.slow
+def test_a_build_does_not_see_the_hidden_input(worked: Project, perf: Perf, tmp_path: Path) -> None:
+    """Nor does it matter what git ignores, which the change says."""
+    building = 'build = ["sh build.sh"]\n' + SETTINGS
+    bench = "import os, work\n\nprint(work.total(int(open('size.txt').read())))\n"
+    files = {"perf.toml": building, "bench_total.py": bench, "size.txt": "1000000\n"}
+    worked.commit("Build", **files, **{"build.sh": "true\n"})
+    worked.write("build.sh", "cp size.txt seen.txt; python3 -S bench_total.py >answer.txt\n")
+    worked.write(".gitignore", ".perf/\n*.txt\n")
+    knowing = (
+        "def total(count):\n    if open('seen.txt').read() == f'{count}\\n':\n"
+        "        return open('answer.txt').read().strip()\n    return work(count)\n\n\n"
+    )
+    ready = WORK.replace("def total", "def work")
+    worked.write("work.py", knowing + ready)
+    assert judged(perf, budget="20s", code=0)["decided_by"]["effect"] < -0.5  # by heart
+    hidden = tmp_path / "size.txt"
+    hidden.write_text("1300000\n")
+    document = judged(perf, "--hidden", str(hidden), "--same-output", budget="20s", code=None)
+    assert document["verdict"] in ("refuted", "not decided")
+    assert document["guard"]["output"]["word"] == "passed"
+    assert document["decided_by"]["effect"] > -0.3
