@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from perfvcs.judge.expectation import Finding, decide
 from perfvcs.judge.guardcheck import GuardCheck, said_by
 from perfvcs.judge.quiet import Trust, trust
-from perfvcs.judge.safeguard import Parts, Seen, examine, examine_files, layout
+from perfvcs.judge.safeguard import Parts, Seen, examine, examine_files, is_open, layout
 from perfvcs.judge.trials import Rejected
 from perfvcs.profile.naming import labelled
 from perfvcs.text.characters import shorten
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.rig import Rig
+    from perfvcs.profile import Profile
     from perfvcs.repository.state import State
 
 Verdict = Literal["proved", "refuted", "not decided", "rejected", "failed"]
@@ -144,12 +145,17 @@ def _measured(
     trials, request = asked.session(specs, began)
     jobs = len(request.apply(rig.config)[0])
 
-    def is_decided(report: Report) -> bool:
-        """Whether what a job gave so far decides it, if the others say nothing else."""
-        word = decide(asked.expectation, report.changes, jobs=jobs).word
-        if word == "proved":
-            trials.complete()
-        return word != "not decided"
+    def is_decided(report: Report, profiles: Sequence[Profile]) -> bool:
+        """Whether what a job gave so far decides it, if the others say nothing else, and no doubt
+        is left that more of it may settle.
+        """
+        finding = decide(asked.expectation, report.changes, jobs=jobs)
+        if finding.word != "proved":
+            return finding.word == "refuted"
+        trials.complete()
+        plain = [each for each in trials.plain if each.job in {one.job.label for one in profiles}]
+        checks, _ = _checked(finding, asked, candidate, report, profiles, plain)
+        return not is_open(checks, finding.change)
 
     try:
         outcome, session = settle(
@@ -167,6 +173,36 @@ def _measured(
         return unmeasured(empty, list(map(str, outcome.failures)), outcome.warnings)
     report = asked.compare(rig.repository, baseline, target, session)
     return decided(empty, asked, candidate, report, outcome, trials, trials.plain)
+
+
+def _checked(
+    finding: Finding,
+    asked: JudgeRequest,
+    candidate: Candidate,
+    report: Report,
+    profiles: Sequence[Profile],
+    plain: Sequence[Plain],
+) -> tuple[dict[str, GuardCheck], Trust]:
+    """The checks of the guard, and what the base's profiles say of themselves."""
+    deciding = finding.change
+    base = [profile for profile in profiles if profile.design.version == 0]
+    trusted = trust(base, (deciding.uid, deciding.metric) if deciding else None)
+    checks = examine(
+        Seen(
+            candidate,
+            report.changes,
+            plain,
+            trusted,
+            report.outputs,
+            same_output=asked.same_output,
+            left=report.left,
+            limits=report.limits,
+            parts=Parts.of(profiles),
+        )
+    )
+    if finding.word == "proved" and asked.expectation.kind != "not-slower":
+        checks["layout"] = layout(deciding, base)
+    return checks, trusted
 
 
 def beforehand(progress: Progress, asked: JudgeRequest, candidate: Candidate) -> Ruling:
@@ -219,24 +255,8 @@ def decided(
     """The ruling on what was measured."""
     finding = decide(asked.expectation, report.changes)
     deciding = finding.change
-    base = [profile for profile in outcome.profiles if profile.design.version == 0]
-    trusted = trust(base, (deciding.uid, deciding.metric) if deciding else None)
-    checks = examine(
-        Seen(
-            candidate,
-            report.changes,
-            plain,
-            trusted,
-            report.outputs,
-            same_output=asked.same_output,
-            left=report.left,
-            limits=report.limits,
-            parts=Parts.of(outcome.profiles),
-        )
-    )
+    checks, trusted = _checked(finding, asked, candidate, report, outcome.profiles, plain)
     checks["correct"] = trials.check.check
-    if finding.word == "proved" and asked.expectation.kind != "not-slower":
-        checks["layout"] = layout(deciding, base)
     verdict, why = _verdict(finding, checks)
     pairs = max(profile.design.executions for profile in outcome.profiles)
     return structs.replace(

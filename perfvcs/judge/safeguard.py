@@ -10,7 +10,7 @@ import msgspec
 from perfvcs.check.change import exceeded
 from perfvcs.check.movement import CLOCKS
 from perfvcs.judge.executionchecks import examine_executions
-from perfvcs.judge.guardcheck import PASSED, GuardCheck, worst
+from perfvcs.judge.guardcheck import PASSED, GuardCheck, said_by, worst
 from perfvcs.judge.plain import BASE
 from perfvcs.plugins.collector import OF_COPIES
 from perfvcs.profile.naming import is_whole, labelled
@@ -30,6 +30,7 @@ HALF = 0.5  # of what is reported: what an honest gain keeps by the process's cl
 SHOWN = 0.1  # of a process's time: a reported gain that its clocks must show
 SHOWN_IN_ALL = 0.01  # where it is known how often the process does that
 LASTING = ("processes", "folders")  # checks of executions
+OPEN = frozenset({"clocks", "variables", "base", "first_execution"})  # checks of figures
 LEAST_SHARE = 0.2  # of what is reported: a gain that the launcher's clock must see
 # of the base: a branch that is never taken made a loop 6 % faster, by where the code behind it lay
 MOVED_BY_LAYOUT = 0.1
@@ -123,6 +124,15 @@ def layout(gain: Change | None, base: Iterable[Profile]) -> GuardCheck:
         f"where a build puts its code moves time by up to {percent(MOVED_BY_LAYOUT).lstrip('+')}"
         f" alone, and {gain.job} gains {percent(gain.effect or 0.0)}: {CURE}",
     )
+
+
+def is_open(checks: Mapping[str, GuardCheck], gain: Change | None) -> bool:
+    """Whether there are doubts, all of which more pairs may settle."""
+    doubted = {name for name, check in checks.items() if check.word == "doubted"}
+    if gain is not None and abs(gain.effect or 0.0) > MOVED_BY_LAYOUT:
+        doubted.discard("layout")
+    is_rejected = bool(said_by(checks, "rejected"))
+    return bool(said_by(checks, "doubted")) and doubted <= OPEN and not is_rejected
 
 
 def doubts(changes: Sequence[Change], trust: Trust, parts: Parts) -> list[str]:

@@ -36,6 +36,7 @@ from perfvcs.text.words import listed
 if TYPE_CHECKING:
     from perfvcs.check.change import Report
     from perfvcs.jobs.config import Config
+    from perfvcs.profile import Profile
 
 # versions of one session; more would stretch a block until its pairs see different weather
 SESSION_VERSIONS = 8
@@ -241,7 +242,7 @@ def settle(
     request: Request,
     asked: CheckRequest,
     first: FirstLook | None = None,
-    until: Callable[[Report], bool] | None = None,
+    until: Callable[[Report, Sequence[Profile]], bool] | None = None,
 ) -> tuple[CampaignOutcome, str]:
     """Measures two revisions interleaved until every comparison is decided, with an interim
     analysis after each of 5 to 30 pairs.
@@ -250,8 +251,9 @@ def settle(
     many pairs are measured and analysed once; if it has a budget, open comparisons are measured as
     long as it lasts, first where it settles most. ``asked`` says when a comparison is decided; the
     method is always ``auto``. A ``first`` analysis comes before the others. ``until``: a job is
-    measured until that holds of its report, whatever its comparisons are, and as long as the budget
-    lasts also beyond 30 pairs. Returns what was stored, and the session.
+    measured until that holds of its report, and of the profiles that this rests on, whatever its
+    comparisons are, and as long as the budget lasts also beyond 30 pairs. Returns what was stored,
+    and the session.
     """
     from perfvcs.check.answer import headline
     from perfvcs.check.stopping import interim
@@ -288,7 +290,11 @@ def settle(
             )
             is_first = first is not None and pairs <= first.pairs
             is_enough = is_first and first is not None and first.enough(look.report)
-            is_over = look.pairs is None if until is None else until(look.report)
+            is_over = (
+                look.pairs is None
+                if until is None
+                else until(look.report, [profile for side in sides for profile in side])
+            )
             return headline(look.report) if is_enough or is_over else None
 
         if session.budget is None or session.executor.width > 1:

@@ -14,6 +14,7 @@ from perfvcs.check.change import Change
 from perfvcs.git.project import Project
 from perfvcs.judge.attempt import Attempt
 from perfvcs.judge.candidate import leading_out
+from perfvcs.judge.correctness import Correctness
 from perfvcs.judge.deciding import deciding
 from perfvcs.judge.executionchecks import examine_executions
 from perfvcs.judge.footprint import digests, is_deletion
@@ -112,7 +113,7 @@ class TestComplete:
         monkeypatch.setattr(
             Attempt, "turn", lambda self, turn: self.plain.target.seconds.append(float(turn))
         )
-        trials = Trials(0.5, lambda *_: None)
+        trials = Trials(0.5, Correctness([], 0.0), lambda _: {})
         trials.tries = [attempt]
         trials.complete()
         assert len(attempt.plain.target.seconds) == 2
