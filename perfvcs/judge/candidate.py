@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.register import REGISTER_FILE
 from perfvcs.errors import UsageError, system_reason
-from perfvcs.git.blobs import changed_files
+from perfvcs.git.blobs import ChangedFile, changed_files
 from perfvcs.git.command import GitError, git
 from perfvcs.git.links import DEEPEST, Links, TooManyLinks, committed_links
 from perfvcs.git.project import Project
@@ -28,7 +28,6 @@ from perfvcs.text.characters import shorten
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from perfvcs.git.blobs import ChangedFile
     from perfvcs.git.changes import WorkingChanges
     from perfvcs.jobs.configchanges import Table
 
@@ -66,9 +65,12 @@ class Candidate(NamedTuple):
     change has them; ``restored`` those of them that measure or judge, and are the base's again;
     ``kept`` those that may measure, but also build the program, and stay as the change has them;
     ``deciding`` are such by which the command of a job, not the build, decides what it runs;
-    ``leaving`` are links to what is no part of the project.
+    ``leaving`` are links to what is no part of the project. ``listed`` are all of its paths,
+    ``measuring`` those that measure or judge, or may, by the ``table`` of the commit ``base``.
     """
 
+    base: str
+    table: Table
     product: Product
     folder: Path
     changed: list[str]
@@ -76,15 +78,18 @@ class Candidate(NamedTuple):
     kept: list[str]
     deciding: list[str]
     leaving: list[str]
+    listed: set[str]
+    measuring: list[str]
 
     @property
     def is_base(self) -> bool:
         """Whether nothing of the change is measured."""
         return {*self.changed} <= {*self.restored}
 
-    def state(self, base: str) -> State:
+    @property
+    def state(self) -> State:
         """What its profiles are stored as, beside the base."""
-        return State(base, self.product.digest, product=self.product.name)
+        return State(self.base, self.product.digest, product=self.product.name)
 
 
 @contextmanager
@@ -124,7 +129,21 @@ def laid_out(
         paths = [file.path for file in changed]
         kept = [path for path in kept if path not in decisive]
         leaving = leading_out(repository, base, own)
-        yield Candidate(product, place, paths, restored, kept, decisive, leaving)
+        listed = {*filter(None, git(place, "ls-files", "-z").split("\0"))}
+        of_all = _own(table, [ChangedFile(path, "M", "") for path in sorted(listed)])
+        yield Candidate(
+            base,
+            table,
+            product,
+            place,
+            paths,
+            restored,
+            kept,
+            decisive,
+            leaving,
+            listed,
+            [path for several in of_all for path in several],
+        )
     finally:
         remove(place)
 

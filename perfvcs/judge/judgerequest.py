@@ -92,17 +92,18 @@ class JudgeRequest(NamedTuple):
             yield State(self.base, product.digest, product=product.name), (product.spec,)
 
     def session(
-        self, specs: Sequence[str], began: float, targets: int = 1
+        self, candidates: Sequence[Candidate], others: Sequence[str], began: float
     ) -> tuple[Trials, Request]:
-        """What is tried beside a session of so many ``targets``, and what it measures: products by
-        their ``specs``. The budget ``began`` then, by the monotonic clock.
+        """What is tried beside a session of candidates, and what it measures: these, and products
+        by the ``others``' specs. The budget ``began`` then, by the monotonic clock.
         """
         from perfvcs.measure.request import Request
 
         left = max(SHORTEST, self.budget - (time.monotonic() - began))
         trials = Trials(
             left,
-            Correctness(self.correct, began + self.budget, targets),
+            Correctness(self.correct, began + self.budget, len(candidates)),
+            candidates,
             partial(lasting, same_output=self.same_output),
             self.hidden,
             sealed=self.sandbox,
@@ -111,7 +112,7 @@ class JudgeRequest(NamedTuple):
         return trials, Request(
             jobs=self.benchmarks.jobs,
             committed=True,
-            against=tuple(specs),
+            against=(*others, *(candidate.product.spec for candidate in candidates)),
             budget=left,
             wait=self.wait,
         )

@@ -124,7 +124,6 @@ def judge(rig: Rig, asked: JudgeRequest) -> Ruling:
         found = beforehand(rig.progress, asked, candidate)
         if found.verdict == "failed":
             baseline, specs = stack.enter_context(asked.baseline(project, place / "base"))
-            specs = (candidate.product.spec, *specs)
             found = _measured(rig, asked, candidate, found, baseline, specs, began)
         cost = structs.replace(found.cost, seconds=time.monotonic() - began)
         return structs.replace(found, cost=cost)
@@ -141,8 +140,8 @@ def _measured(
 ) -> Ruling:
     from perfvcs.measure.campaign import settle
 
-    target = candidate.state(asked.base)
-    trials, request = asked.session(specs, began)
+    target = candidate.state
+    trials, request = asked.session([candidate], specs, began)
     jobs = len(request.apply(rig.config)[0])
 
     def is_decided(report: Report, profiles: Sequence[Profile]) -> bool:

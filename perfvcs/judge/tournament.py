@@ -92,9 +92,7 @@ def compete(rig: Rig, asked: JudgeRequest, targets: Sequence[Target]) -> Standin
                 of_target.candidate(project, place / f"target-{number}", names)
             )
             ruling = beforehand(rig.progress, of_target, candidate)
-            competitors.append(
-                _Competitor(candidate, of_target, candidate.state(asked.base), ruling)
-            )
+            competitors.append(_Competitor(candidate, of_target, candidate.state, ruling))
         open_ones = [
             competitor for competitor in competitors if competitor.ruling.verdict == "failed"
         ]
@@ -123,8 +121,8 @@ def _measure(
     outcome = CampaignOutcome()
     if not competitors:
         return outcome
-    specs = (*specs, *(competitor.candidate.product.spec for competitor in competitors))
-    trials, request = asked.session(specs, began, len(competitors))
+    candidates = [competitor.candidate for competitor in competitors]
+    trials, request = asked.session(candidates, specs, began)
     states = [baseline, *(competitor.state for competitor in competitors)]
     with (
         suppress(Rejected),

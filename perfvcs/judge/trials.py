@@ -11,19 +11,21 @@ from perfvcs.errors import PerfError
 from perfvcs.judge.attempt import Attempt
 from perfvcs.judge.candidate import lay_hidden
 from perfvcs.judge.footprint import differing, stamps
-from perfvcs.judge.guardcheck import said_by
+from perfvcs.judge.guardcheck import GuardCheck, said_by
 from perfvcs.judge.plain import BASE, Side
 from perfvcs.judge.sandbox import Sandbox
+from perfvcs.judge.spoilt import replaced, standing_in
 from perfvcs.measure.executor import LocalExecutor, Wanted
+from perfvcs.text.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import ExitStack
     from pathlib import Path
 
+    from perfvcs.judge.candidate import Candidate
     from perfvcs.judge.correctness import Correctness
     from perfvcs.judge.footprint import Stamps
-    from perfvcs.judge.guardcheck import GuardCheck
     from perfvcs.judge.plain import Plain
     from perfvcs.measure.journal import Identity
     from perfvcs.measure.sites import SiteKind, Sites
@@ -51,9 +53,9 @@ class Trials:
 
     Makes the executor of the session (``width`` blocks at a time): that has the sites. ``check`` is
     called with them, the place of the target among the versions, and the sandbox, in which all of
-    it runs if that is ``sealed``. ``lasting`` gives, of the plain executions of a target, the
-    checks that no later one takes back. ``hidden`` files are laid over what was built.
-    ``counts``: their processes are counted.
+    it runs if that is ``sealed``. ``candidates`` are the targets in their order. ``lasting`` gives,
+    of the plain executions of one, the checks that no later execution takes back. ``hidden`` files
+    are laid over what was built. ``counts``: their processes are counted.
     """
 
     width = 1
@@ -62,13 +64,15 @@ class Trials:
         self,
         budget: float,
         check: Correctness,
+        candidates: Sequence[Candidate],
         lasting: Callable[[Sequence[Plain]], Mapping[str, GuardCheck]],
         hidden: Sequence[Path] = (),
         *,
         sealed: bool = False,
         counts: bool = False,
     ) -> None:
-        self.budget, self.check, self.lasting, self.hidden = budget, check, lasting, hidden
+        self.budget, self.check, self.candidates = budget, check, candidates
+        self.lasting, self.hidden = lasting, hidden
         self.sealed, self.counts = sealed, counts
         self.end = time.monotonic() + budget
         self.tries: Sequence[Attempt] = ()
@@ -104,6 +108,8 @@ class Trials:
         """
         began = time.monotonic()
         end = began + SHARE * self.budget
+        for position in self._positions:
+            self._reject(sites, position, tally, self._spoilt(sites, position, built=True))
         for attempt in self.tries:
             attempt.plain.early = self.early.get(attempt.number, Side())
             attempt.end = began + self.budget
@@ -118,14 +124,35 @@ class Trials:
         look(BASE)
         for position in self._positions:
             of_target = [plain for plain in self.plain if plain.position == position]
-            if checks := self.lasting(of_target):
-                with self._giving_up(sites, position, tally):
-                    raise Rejected(checks)
+            checks = {**self.lasting(of_target), **self._spoilt(sites, position)}
+            self._reject(sites, position, tally, checks)
+
+    def _spoilt(self, sites: Sites, position: int, *, built: bool = False) -> dict[str, GuardCheck]:
+        """The check whether the base's benchmarks are still what runs in a target's copies, which
+        were only just ``built``, or ran, too: what tests make is theirs.
+        """
+        base, candidate = sites.folders(BASE)[0], self.candidates[position - 1]
+        names: list[str] = []
+        for copy in sites.folders(position):
+            names += replaced(candidate, base, copy)
+            names += standing_in(sites.project, candidate, base, copy) if built else []
+        if not names:
+            return {}
+        said = f"what runs in its copy changes what measures or judges it ({listed(names)})"
+        return {"benchmark_files": GuardCheck("rejected", said)}
 
     @property
     def _positions(self) -> list[int]:
         """The places of the targets that are still tried."""
         return list(dict.fromkeys(attempt.plain.position for attempt in self.tries))
+
+    def _reject(
+        self, sites: Sites, position: int, tally: Tally, checks: Mapping[str, GuardCheck]
+    ) -> None:
+        """Give up a target that checks reject, if there are any."""
+        if checks:
+            with self._giving_up(sites, position, tally):
+                raise Rejected(checks)
 
     @contextmanager
     def _giving_up(self, sites: Sites, position: int, tally: Tally) -> Iterator[None]:

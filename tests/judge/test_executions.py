@@ -113,7 +113,7 @@ class TestComplete:
         monkeypatch.setattr(
             Attempt, "turn", lambda self, turn: self.plain.target.seconds.append(float(turn))
         )
-        trials = Trials(0.5, Correctness([], 0.0), lambda _: {})
+        trials = Trials(0.5, Correctness([], 0.0), [], lambda _: {})
         trials.tries = [attempt]
         trials.complete()
         assert len(attempt.plain.target.seconds) == 2

@@ -152,7 +152,7 @@ class TestBuilds:
         executor: Any = object.__new__(_Executor)
         executor.sites = SimpleNamespace(folders=lambda _: folders)
         executor._by_builds = {}
-        executor._trials = Trials(1.0, Correctness([], 0.0), lambda _: {})
+        executor._trials = Trials(1.0, Correctness([], 0.0), [], lambda _: {})
         executor.cells = []
         for number in range(3):
             executor._prepare(1, SimpleNamespace(number=number), None)

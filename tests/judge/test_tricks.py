@@ -262,3 +262,38 @@ def test_as_long_as_a_gain_is_in_doubt_the_budget_is_used(worked: Project, perf:
     document = judged(perf, budget="15s", code=4)
     assert document["guard"]["clocks"]["word"] == "doubted"
     assert document["cost"]["seconds"] > 13
+
+
+@pytest.mark.parametrize(
+    ("does", "name"),
+    [
+        ("sed -i s/size// bench_total.py", "bench_total.py"),
+        ("rm benchsize.py; echo 'size = lambda: 9' >benchsize.py", "benchsize.py"),
+        ("touch json.py", "json.py"),
+    ],
+)
+@pytest.mark.slow
+def test_a_build_that_changes_what_measures(
+    worked: Project, perf: Perf, does: str, name: str
+) -> None:
+    building = 'build = ["sh build.sh"]\n' + SETTINGS
+    worked.commit("Build", **{"perf.toml": building, "build.sh": "true\n"})
+    worked.write("build.sh", f"{does}\n")
+    document = judged(perf, budget="20s", code=6)
+    assert document["why"].endswith(f"changes what measures or judges it ({name})")
+    assert document["cost"]["pairs"] == 0
+
+
+@pytest.mark.slow
+def test_what_a_build_and_tests_make_on_either_side_is_theirs(worked: Project, perf: Perf) -> None:
+    """The base's build changes a file that measures, too, and tests make what a makefile names."""
+    building = 'build = ["sh build.sh"]\n' + SETTINGS.replace(
+        "python3 -S bench_total.py", "make run"
+    )
+    makefile = "run:\n\tpython3 -S bench_total.py\nchecked:\n\ttouch checked\n"
+    stamp = "date +%N >>bench_stamp.txt\n"
+    files = {"perf.toml": building, "build.sh": stamp, "Makefile": makefile, "bench_stamp.txt": ""}
+    worked.commit("Build", **files)
+    worked.write("build.sh", stamp + "echo >made.txt\n")
+    document = judged(perf, "--correct", "make checked", budget="15s", code=None)
+    assert document["verdict"] in ("not decided", "refuted"), document["why"]
