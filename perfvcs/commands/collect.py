@@ -284,7 +284,7 @@ def _resumed(
     """Finish a session that was interrupted, on the hosts that it began on unless others are
     named.
     """
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from perfvcs.measure.announcement import choose
     from perfvcs.measure.campaign import resume
@@ -356,7 +356,7 @@ def _push(repository: Repository, outcome: CampaignOutcome, *, quiet: bool) -> N
 
 def _session(names: tuple[str, ...], request: Request) -> str:
     """The session to continue, empty for the newest; its design is the one that it began with."""
-    from dataclasses import replace
+    from msgspec.structs import replace
 
     from perfvcs.measure.request import Request
 

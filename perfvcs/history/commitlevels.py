@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import exp
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from perfvcs.check.subject import Level
 from perfvcs.history.finding import LARGEST_EXPONENT
@@ -27,8 +28,7 @@ BATCHES = (10, 20, 40)  # values
 FEWEST_DF = 4  # degrees of freedom
 
 
-@dataclass(frozen=True)
-class Flat:
+class Flat(Struct, frozen=True):
     """One element per line and commit: level, variance of the level, its degrees of freedom,
     executions, and whether it was measured in turns with the one before.
     """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import exp, expm1, isfinite
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from msgspec import Struct
 
 from perfvcs.check.text import NAME_WIDTH
 from perfvcs.check.vocabulary import direction
@@ -31,8 +31,7 @@ Direction = Literal["degradation", "improvement"]
 ID_CHARACTERS = 10  # characters of a commit's id
 
 
-@dataclass(frozen=True)
-class CurveLevels:
+class CurveLevels(Struct, frozen=True):
     """What a verdict on a curve says of it before and after, over ``sizes``, in the metric's
     unit.
     """
@@ -42,8 +41,7 @@ class CurveLevels:
     after: float
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """A step of one line.
 
     ``commit`` is the likeliest one; it may be any of the ``commits`` from
@@ -107,8 +105,7 @@ class Finding:
         return bool(self.contradiction) and TURNS not in self.detectors
 
 
-@dataclass(frozen=True)
-class Newest:
+class Newest(Struct, frozen=True):
     """The newest value of a line, which is not what one more value at the present level would be.
 
     ``commit`` is the newest measured one, ``value`` and the level ``expected`` are in the metric's

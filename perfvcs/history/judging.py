@@ -6,11 +6,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import date
 from itertools import pairwise
 from math import isfinite, log1p
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.check.acceptance import Acceptance, Move, ruling
 from perfvcs.check.vocabulary import direction
@@ -133,8 +135,7 @@ def meanwhile(repository: Repository, findings: Sequence[Finding]) -> Mapping[in
     return changes_by_finding
 
 
-@dataclass(frozen=True)
-class JudgedLine:
+class JudgedLine(Struct, frozen=True):
     """The result for one line: ``findings`` are steps, oldest first.
 
     ``found`` is the same for statistics.

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from perfvcs.check.vocabulary import said
 from perfvcs.history import commitlevels
@@ -28,8 +30,7 @@ if TYPE_CHECKING:
 COMPARED = 5_000
 
 
-@dataclass(frozen=True)
-class SeriesRecord:
+class SeriesRecord(Struct, frozen=True):
     """One line along the record's commits, one element per measured commit, ascending ``places``.
 
     ``levels`` are mean logarithms with half the width of their 99 % interval (``reach``, NaN: fewer
@@ -60,8 +61,7 @@ class SeriesRecord:
         return said(verdict).word
 
 
-@dataclass(frozen=True)
-class HistoryRecord:
+class HistoryRecord(Struct, frozen=True, dict=True):
     """All series along ``commits`` (the first parents of a revision, oldest first); ``measured``
     are the places that any has.
 

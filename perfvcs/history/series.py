@@ -6,10 +6,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from perfvcs.check.subject import Level, Point, Series, Step
 from perfvcs.history import commitlevels
@@ -44,8 +46,7 @@ class SeriesKey(NamedTuple):
     environment: str
 
 
-@dataclass(frozen=True)
-class CommitOrder:
+class CommitOrder(Struct, frozen=True, dict=True):
     """The commits up to HEAD in the order of ancestry, oldest first; ``straight`` are those along
     the first parents.
     """
@@ -84,8 +85,7 @@ class CommitOrder:
         return nearest
 
 
-@dataclass(frozen=True)
-class Gathered:
+class Gathered(Struct, frozen=True):
     """The series of a benchmark, and what was left out, in sentences."""
 
     series: list[Series]

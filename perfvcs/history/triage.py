@@ -6,11 +6,12 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 from math import exp, log, log1p
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+
+from msgspec import Struct
 
 from perfvcs.check.movement import CLOCKS, COUNTS
 from perfvcs.history.jumps import Jumps
@@ -64,8 +65,7 @@ class Traced(Protocol):
     def began(self) -> str: ...
 
 
-@dataclass(frozen=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """What became of a change, and why it is accepted or over; ``kind`` counts with others of the
     same words.
 

@@ -680,8 +680,10 @@ def test_the_newest_value_is_reported_in_words() -> None:
         " 10.5 ms; only 7 earlier values are at this level, and the next commit confirms or"
         " withdraws it"
     )
-    rarely = replace(newest, support=40, chance=0.0031)
+    rarely = structs.replace(newest, support=40, chance=0.0031)
     assert finding.newest(rarely).endswith(
         "; a value as far away has a chance of 0.31 %, and the next commit confirms or withdraws it"
     )
-    assert finding.newest(replace(newest, word="improvement")).endswith("from 9.5 ms to 10.5 ms")
+    assert finding.newest(structs.replace(newest, word="improvement")).endswith(
+        "from 9.5 ms to 10.5 ms"
+    )

@@ -1,11 +1,11 @@
 """Pages of changes name the suspects where a change may be any of several commits."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from histories import measured, store
+from msgspec.structs import replace
 
 from perfvcs.site.opendegradations import Suspicions
 

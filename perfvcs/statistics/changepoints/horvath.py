@@ -5,10 +5,11 @@ observations, for long histories.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from itertools import pairwise
 from math import exp, expm1, log, nan, sqrt
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from perfvcs.statistics.changepoints.judgement import Judgement
 from perfvcs.statistics.changepoints.steps import BY_HORVATH, TURNS, ChangePoint
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 FEWEST_VALUES = 16  # ln ln ln n needs n > 15
 
 
-@dataclass(frozen=True)
-class LikelihoodRatio:
+class LikelihoodRatio(Struct, frozen=True):
     """``place``: the first index behind the likeliest change; ``statistic``: Z_n there; ``p``:
     asymptotic, 1 - exp(-2 exp(b_n - a_n Z_n)).
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec.structs import replace
 
 from perfvcs.statistics.changepoints.batches import side_by_side
 from perfvcs.statistics.changepoints.newest import Levelled, NewestValue, newest

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from msgspec import Struct
 
 from perfvcs.statistics.changepoints.presentlevel import (
     FALSE_ALARM_RATE,
@@ -31,8 +32,7 @@ LASTING = 5  # values in a row that are no visit
 NewestWord = Literal["usual", "suspected", "changed"]
 
 
-@dataclass(frozen=True)
-class NewestValue:
+class NewestValue(Struct, frozen=True):
     """The newest value of a series against the level of the values before it. All are logarithms.
 
     ``place`` is its index, ``value`` what it is, ``expected`` the level and ``low``..``high`` where

@@ -4,11 +4,12 @@ values use to lie.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from math import lgamma, log, pi, sqrt
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from perfvcs.statistics.changepoints.batches import batches
 
@@ -52,8 +53,7 @@ class Earlier(NamedTuple):
         return self.places[-1] if self.places else 0
 
 
-@dataclass(frozen=True)
-class StudentTail:
+class StudentTail(Struct, frozen=True):
     """The distance of values from the expected one, on one side: Student's t with ``df`` degrees of
     freedom and ``scale``.
 
@@ -94,8 +94,7 @@ class StudentTail:
         return max(reach, float(self.past[-1 - allowed]) if len(self.past) > allowed else 0.0)
 
 
-@dataclass(frozen=True)
-class PresentLevel:
+class PresentLevel(Struct, frozen=True):
     """What the values before a place say about the next one: the ``level``, its ``support`` in
     values, and the tails below and above.
 

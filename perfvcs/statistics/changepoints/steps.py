@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +37,7 @@ SHORTEST_HALF_OF, NORMAL_WIDTH = 20, 0.944
 WINDOW_OF_FEW, NORMAL_OF_FEW = 9, 0.833
 
 
-@dataclass(frozen=True)
-class ChangePoint:
+class ChangePoint(Struct, frozen=True):
     """A lasting change of a series of log medians.
 
     ``place`` is the index of the first value at the new level, likeliest; it may as well be any of
@@ -88,8 +88,7 @@ def intervals(
     ]
 
 
-@dataclass(frozen=True)
-class LevelEstimate:
+class LevelEstimate(Struct, frozen=True):
     """``centre``, the ``variance`` of one value about it, ``error`` (that of the centre, squared),
     and of how many values.
     """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from perfvcs.statistics.difference import NORMAL
 
@@ -21,8 +22,7 @@ FEWEST_VALUES = 4
 SHORTEST_WARMUP = 2
 
 
-@dataclass(frozen=True)
-class Warmup:
+class Warmup(Struct, frozen=True):
     """Per execution how many first measurements are warm-up (``counts``) and whether it became
     ``steady``, shape (executions,).
 
