@@ -282,9 +282,7 @@ def called(
         logs[:, number] += np.log1p(effect) * number + np.log1p(share) * second
     away, z = logs - logs.mean(axis=(1, 2), keepdims=True), np.linspace(-1, 1, SIZED)
     lines = np.stack([away.mean(axis=3), away @ z / (z @ z), away[..., 0], away[..., -1]], axis=3)
-    fields: dict[str, Any] = dict.fromkeys(
-        field.name for field in dataclasses.fields(ExecutionLines)
-    )
+    fields: dict[str, Any] = dict.fromkeys(ExecutionLines.__struct_fields__)
     members = []
     for (first, second), mine in zip(lines, later, strict=True):
         own = {"logarithmic": True, "builds": False, "first": first, "second": second}
