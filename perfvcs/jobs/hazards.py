@@ -12,6 +12,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.jobs.commandwords import ENTERING, entered, parts, started
 from perfvcs.jobs.makefile import Makefile
 from perfvcs.jobs.ownfiles import file_text
 from perfvcs.profile.rules import LARGEST_RULES
@@ -23,11 +24,8 @@ LONGEST_LINE = 1_000  # characters of a line that are searched
 MOST_FILES = 30  # scripts of a command, and those that they start
 MOST_HAZARDS = 20
 MOST_MAKEFILES = 20  # of one command
-# make, as a recipe calls it for another Makefile; the words after it
-MAKE_AGAIN = re.compile(
-    r"(?:\bcd[ \t]{1,9}([\w./-]{1,200})[ \t]{0,9}(?:&&|;)[ \t]{0,9})?(?:\$[({]MAKE[)}]|\bmake\b)"
-    r"((?:[ \t]{1,9}[\w./=+-]{1,200}){0,20})"
-)
+MAKE = re.compile(r"\b[bg]?make\b")
+LOOPED = re.compile(r"\$\$[({]?\w{1,50}[)}]?")  # the variable of a loop in a recipe
 START = r"(?:^|[\s;&|(){}`'\"@!-])(?:/[\w./-]{0,99}/)?"  # before a word that a shell runs
 DONE = {
     "removes": rf"{START}(?:rm|rmdir|shred)['\"]?,?\s|\bshutil\.rmtree\(|\brmSync\(|\brimraf\b"
@@ -114,11 +112,10 @@ def _texts(root: Path, commands: Iterable[str]) -> Iterator[_Text]:
     """
     ahead: list[str] = []
     for command in commands:
-        folder = _entered(command)
-        for text in _asked(root, folder, command):
+        for text in _asked(root, command):
             ahead += _scripts(root, text.path.rpartition("/")[0], text.line)
             yield text
-        ahead += _scripts(root, folder, command)
+        ahead += _scripts(root, next(entered(command), ""), command)
     seen: set[str] = set()
     while ahead and len(seen) < MOST_FILES:
         path = ahead.pop(0)
@@ -137,18 +134,11 @@ def _texts(root: Path, commands: Iterable[str]) -> Iterator[_Text]:
                 ahead += _scripts(root, path.rpartition("/")[0], line[:LONGEST_LINE])
 
 
-def _entered(command: str) -> str:
-    """The folder in which `env -C` runs a command; empty for the top."""
+def _asked(root: Path, command: str) -> Iterator[_Text]:
+    """The lines that make or npm runs for a command."""
+    yield from _made(root, command)
     words = shlex.split(command)
-    return words[2] if words[:2] == ["env", "-C"] and len(words) > 2 else ""
-
-
-def _asked(root: Path, folder: str, command: str) -> Iterator[_Text]:
-    """The lines that make or npm runs for a command in a folder."""
-    words = shlex.split(command)[3 if folder else 0 :]
-    if words[0] in ("make", "gmake"):
-        yield from _made(root, folder, words[1:])
-    elif words[0] == "npm":
+    if words[0] == "npm":
         wanted = _npm_scripts(words[1:])
         for number, line in enumerate(file_text(root / "package.json").split("\n"), 1):
             name, _, script = line.strip().partition(":")
@@ -156,27 +146,40 @@ def _asked(root: Path, folder: str, command: str) -> Iterator[_Text]:
                 yield _Text("package.json", number, script.strip(' ",'), shell=True)
 
 
-def _made(root: Path, folder: str, words: Sequence[str]) -> Iterator[_Text]:
-    """The lines that make runs, when given some words in a folder, and what it is called for in
-    them.
-    """
-    ahead, seen = [(folder, tuple(words))], set[tuple[str, ...]]()
-    while ahead and len(seen) < MOST_MAKEFILES:
-        folder, words = ahead.pop(0)
-        inside = next((to for option, to in pairwise(words) if option == "-C"), "")
-        folder = posixpath.normpath(posixpath.join(folder, inside)).removeprefix(".")
-        targets = [w for w in words if w not in ("", inside) and w[0] != "-" and "=" not in w]
-        if (folder, *targets) in seen or folder.startswith(("/", ".")):
-            continue
-        seen.add((folder, *targets))
+def _made(root: Path, command: str) -> Iterator[_Text]:
+    """The lines that make runs for a command, and for the calls of make in them."""
+    asked = [*_makes("", command)][:MOST_MAKEFILES]
+    for folder, words in asked:  # which grows meanwhile
         makefile = Makefile(root / folder)
         path = posixpath.join(folder, makefile.name)
-        for target in targets or [makefile.first]:
-            for _, rule in makefile.reached(target):
-                for number, line in rule.recipe:
-                    yield _Text(path, number, line, shell=True)
-                    for to, again in MAKE_AGAIN.findall(line[:LONGEST_LINE]):
-                        ahead.append((posixpath.join(folder, to), tuple(again.split())))
+        targets = [word for word in words if word in makefile.rules] or [makefile.first]
+        for name, rule in chain.from_iterable(map(makefile.reached, targets)):
+            for number, line in rule.recipe:
+                yield _Text(path, number, line, shell=True)
+                again = makefile.expanded(line[:LONGEST_LINE].replace("$@", name))
+                if MAKE.search(again) and len(asked) < MOST_MAKEFILES:
+                    asked += [call for call in _makes(folder, again) if call not in asked]
+
+
+def _makes(folder: str, command: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The folders of the project in which a command calls make, also those of a loop, and the words
+    that may be targets; the command runs in a ``folder``.
+    """
+    split = parts(command)
+    turns = [word for part in split if part[0] == "for" for word in part[3:]]
+    for part in split:
+        text = shlex.join(part)
+        inside = posixpath.join(folder, *entered(text, 0))
+        if "cd" in part:
+            folder = inside
+        for asked in started(text, 0):
+            if not MAKE.fullmatch(asked.program):
+                continue
+            words = tuple(w for last, w in pairwise(("", *asked.given)) if last not in ENTERING)
+            for turn in turns if "$$" in inside else [""]:
+                place = posixpath.normpath(turn.join(LOOPED.split(inside)))
+                if not place.startswith(("/", "..")):
+                    yield place if place != "." else "", words
 
 
 def _npm_scripts(words: Sequence[str]) -> set[str]:

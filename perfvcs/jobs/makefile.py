@@ -20,7 +20,7 @@ MOST_REACHED = 200  # targets that one needs, and what these need
 LONGEST_LINE = 10_000  # characters of a line that is read
 DEEPEST = 5  # variables that name variables
 MOST_EXPANDED = 4_000_000  # characters of values that stand for variables, in all
-UNSET = {"CC": "cc", "CXX": "c++"}  # what make itself says where nobody does
+UNSET = {"CC": "cc", "CXX": "c++", "MAKE": "make"}  # what make itself says where nobody does
 RULE = re.compile(r"([^\s:#=][^:#=]*):(?![:=])([^=]*)$")
 VARIABLE = re.compile(r"\s*(?:export\s+)?([\w.-]+)\s*[:?+]*=\s*(.*)")
 USED = re.compile(r"\$[({]([\w.-]+)[)}]")
@@ -81,8 +81,8 @@ class Makefile:
     def _begun(self, targets: str, needs: str) -> list[MakeRule]:
         """The rules that a line begins or adds to."""
         plain, _, command = needs.partition(";")
-        needed = self._expanded(plain).replace("|", " ").split()
-        names = self._expanded(targets).split()
+        needed = self.expanded(plain).replace("|", " ").split()
+        names = self.expanded(targets).split()
         if ".PHONY" in names:
             self.phony.update(needed)
             return []
@@ -104,7 +104,7 @@ class Makefile:
             return None
         own = {"@": target, "<": " ".join(rule.needs[:1]), "^": " ".join(rule.needs)}
         compiled, run = (
-            self._expanded(self._substituted(OWN, own, line.text)) for line in rule.recipe
+            self.expanded(self._substituted(OWN, own, line.text)) for line in rule.recipe
         )
         if not PLAIN.fullmatch(compiled) or not PLAIN.fullmatch(run):
             return None
@@ -113,7 +113,8 @@ class Makefile:
             return None
         return " ".join(compiled.split()), f"./{run.removeprefix('./')}"
 
-    def _expanded(self, text: str) -> str:
+    def expanded(self, text: str) -> str:
+        """A text with the values of the variables that it uses."""
         for _ in range(DEEPEST):
             if "$" not in text or len(text) > LONGEST_LINE:
                 break
@@ -138,7 +139,7 @@ class Makefile:
         if rule is None or target in self.phony or not re.fullmatch(r"[\w./+-]+", target):
             return False
         if rule.recipe:
-            recipe = (self._expanded(line.text) for line in rule.recipe)
+            recipe = (self.expanded(line.text) for line in rule.recipe)
             outputs = {name for text in recipe for name in OUTPUT.findall(text)}
             return not outputs.isdisjoint({"$@", "$(@)", target, f"./{target}"})
         return any((self.root / f"{target}{suffix}").is_file() for suffix in SOURCES)
@@ -167,7 +168,7 @@ class Makefile:
         rule = self.rules.get(target)
         if rule is None or len(rule.recipe) != 1:
             return None
-        command = self._expanded(rule.recipe[0].text)
+        command = self.expanded(rule.recipe[0].text)
         if not PLAIN.fullmatch(command):
             return None
         program = shlex.split(command)[0].removeprefix("./")

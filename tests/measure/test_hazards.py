@@ -86,16 +86,27 @@ def test_of_a_makefile_only_what_a_target_needs_is_searched(project: Project) ->
         "cd tests && ${MAKE} run",
         "make -s -C tests V=1 run",
         "cd tests; make run",
+        "cd 'tests' && ./configure && $(MAKE) run",
+        "$(MAKE) $(FLAGS) -j 2 --directory=$(PLACE) run >log",
+        "for d in src $(PLACE); do (cd $$d && $(MAKE) run) || exit 1; done",
     ],
 )
 def test_what_make_is_called_for_again_is_searched(project: Project, recipe: str) -> None:
-    project.write("Makefile", f"check:\n\t{recipe}\nagain:\n\t$(MAKE) again\n")
+    project.write("Makefile", f"PLACE = tests\ncheck:\n\t{recipe}\nagain:\n\t$(MAKE) again\n")
     project.write("tests/Makefile", "run:\n\tsh get.sh\n\trm -f x\nclean:\n\trm -f y\n")
     project.write("tests/get.sh", "curl x\n")
     found = ["tests/Makefile:3 removes", "tests/get.sh:1 downloads"]
     assert named(project, "make check") == found
     assert named(project, "env -C tests make run") == found
     assert named(project, "make again") == []
+
+
+def test_a_target_may_be_called_like_its_folder(project: Project) -> None:
+    project.write("Makefile", "check:\n\t$(MAKE) -C .ci/check $@\nout:\n\t$(MAKE) -C .. x\n")
+    project.write(".ci/check/Makefile", "all:\n\trm -f a\ncheck:\n\trm -f c\n")
+    assert named(project, "make check") == [".ci/check/Makefile:4 removes"]
+    assert named(project, "make -C .ci/check") == [".ci/check/Makefile:2 removes"]
+    assert named(project, "make out") == []
 
 
 def test_scripts_of_npm_are_searched(project: Project) -> None:
