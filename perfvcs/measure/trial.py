@@ -205,21 +205,30 @@ def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: flo
             prepared = time.monotonic()
             session.tally.budget = Budget(min(left, LONGEST_EXECUTION * len(cells)))
             session.run(dict.fromkeys(range(len(cells)), 1))
-            running = [number for number in range(len(cells)) if session.count(number)]
-            if lacking := next((line for line in session.warnings if UNNOTICED in line), ""):
-                quiet.fail(lacking)
-            if not running or lacking:
-                return None
+            lacking = [line for line in session.warnings if UNNOTICED in line]
+            for line in lacking:
+                quiet.fail(line)
+            running = [
+                number
+                for number, name in enumerate(session.names)
+                if session.count(number)
+                and not any(line.startswith(f"{name}: ") for line in lacking)
+            ]
             seconds = sum(session.pace.of(number) or 0.0 for number in running)
-            block = session.blocks.of(running[0], 0)[0]
-            chosen = proposal.only([cells[number].name for number in running])
             if tests:
                 seconds /= 2  # the first one ran all tests twice
             first = seconds
-            if 4 * seconds < LONGEST_EXECUTION:  # it may have compiled what the next ones run
+            if running and 4 * seconds < LONGEST_EXECUTION:
+                # the first may have compiled what the next ones run, or left what they stumble over
                 again = time.monotonic()
                 session.run(dict.fromkeys(running, 1))
-                seconds = min(seconds, time.monotonic() - again)
+                if min(map(session.count, running)) > 1:
+                    seconds = min(seconds, time.monotonic() - again)
+                running = [number for number in running if session.count(number)]
+            if not running:
+                return None
+            block = session.blocks.of(running[0], 0)[0]
+            chosen = proposal.only([cells[number].name for number in running])
             once = first - seconds
             seen = block.seen[0]
             if tests:

@@ -64,6 +64,21 @@ def test_a_benchmark_whose_parts_fail_unnoticed_is_none(
     assert "run: it ended well, but a part of it failed: " in perf("collect").out
 
 
+def test_what_fails_the_second_time_is_not_proposed(project: Project, perf: Perf) -> None:
+    project.commit(
+        **{
+            "bench/first.sh": "for n in 1; do mkdir made; done\n",
+            "bench/run.sh": "for n in 1; do sleep 0.1; done\n",
+        }
+    )
+    said = perf("init", "--yes")
+    assert "it does not run: first on " in said.err
+    assert [cell.name for cell in matrix(load(project.root / "perf.toml"))] == ["run"]
+    project.commit(**{"bench/run.sh": "for n in 1; do mkdir built; done\n"})
+    (project.root / "perf.toml").unlink()
+    assert "(it did not run here)" in perf("init", "--yes").out
+
+
 @pytest.mark.needs("make")
 def test_all_trials_together_have_a_bound(
     project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
