@@ -7,6 +7,7 @@ import re
 import stat
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -75,7 +76,8 @@ class HarnessRun:
     def of(cls, run: Run, reads: Reads) -> HarnessRun:
         """What is there before the command runs, which are results of another execution."""
         if reads.format == "pyperf" and reads.file:  # it refuses to write over them
-            (run.cwd / reads.file).unlink(missing_ok=True)
+            with suppress(OSError):
+                (run.cwd / reads.file).unlink()
         return cls(run, reads, dict(_stamps(run, reads)))
 
     def execute(self, options: LaunchOptions) -> HarnessExecution:

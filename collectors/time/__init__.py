@@ -147,7 +147,7 @@ class Time:
             _append(rows, run, execution, samples, mark)
             if run.may_fail and (reason := failure(run.argv, execution, run.timeout)):
                 rows.warnings.append(reason)
-            if run.reads is None and (lacking := unnoticed(execution)):
+            elif run.reads is None and (lacking := unnoticed(execution)):
                 rows.warnings.append(lacking)
             if execution.leftover:
                 rows.warnings.append(

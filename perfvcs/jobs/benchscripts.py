@@ -56,20 +56,21 @@ IMPORTS = {
     "ruby": r"\brequire(?:_relative)?[ \t]{1,9}['\"][./\w]{0,200}(?:NAME)\b",
 }
 # what a script for Node takes from a package, which npm has to install
+TAKEN = r"(?:\brequire\(|\bfrom |\bimport\(|\bimport )[ \t]{0,9}['\"]"
 PACKAGE = re.compile(
-    r"(?:\brequire\(|\bfrom |\bimport\(|\bimport )[ \t]{0,9}['\"](?!\.|node:|(?:assert|buffer"
+    rf"{TAKEN}(?!\.|node:|(?:assert|buffer"
     r"|child_process|cluster|crypto|events|fs|os|path|perf_hooks|process|stream|url|util"
     r"|worker_threads)(?:/\w{1,20})?['\"])"
 )
 # with which a script of pyperf reports
-PYPERF = re.compile(r"\b(?:pyperf\.|import )Runner\b")
+PYPERF = re.compile(r"\bpyperf\.Runner\b|\bfrom pyperf import\b.{0,200}\bRunner\b")
 # These take turns for some seconds, however slow one is: as a whole they tell nothing. What starts
 # pyperf as a program is among them.
 FOR_SECONDS = {
-    "python": r"\bpyperf\b|\bautorange\(|\btimeit\.main\(|-m\b['\", ]{1,9}timeit\b(?!.*-n)",
-    "shell": r"-m (?:pyperf|timeit)\b(?!.*-n)",
-    "node": r"\bBenchmark\.Suite\b|['\"](?:benchmark|tinybench|mitata|benny)['\"]",
-    "perl": r"\b(?:cmpthese|timethese|timethis)\b[\s(]{0,9}-",
+    "python": r"\bpyperf\b|\bautorange\(|\btimeit\.main\(|-m['\", ]{0,9}timeit\b(?!.{0,200}-n)",
+    "shell": r"-m ?(?:pyperf|timeit)\b(?!.{0,200}-n)",
+    "node": rf"\bBenchmark\.Suite\b|{TAKEN}(?:benchmark|tinybench|mitata|benny)['\"]",
+    "perl": r"\b(?:cmpthese|timethese|timethis)\b[\s('\"]{0,9}(?:-|0\b)",
     "ruby": r"\bBenchmark\.ips\b",
 }
 # Python's modules alone do nothing: something at the top level has to run

@@ -172,6 +172,7 @@ def _of_scripts(
             )
             if chosen[0].pyperf:
                 yield harnessoffers.pyperf(offer)
+                continue
             if base.build and all(script.alone for script in chosen):
                 yield replace(offer, build=())
             yield offer

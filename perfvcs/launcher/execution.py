@@ -36,10 +36,10 @@ SAYS_WHY = (
 )
 # what make and pip add to it, and where Lua was then
 ADDED = r"make(?:\[\d+\])?: \*\*\*|note: This|hint: |\[end of output\]|Error \d+$|^\[C\]: in "
-# of a process that a program started; itself it would have failed
+# of a process that a program started, as Python and shells say it; itself it would have failed
 MISSED = (
     r"^(?:\S*python[\d.]*: |ModuleNotFoundError: )(No module named .*)"
-    r"|^(.*: (?:command )?not found)$"
+    r"|^((?:[^:\n]*: (?:line )?\d+|\S*sh): (?:eval: )?[^:\n]+: (?:command )?not found)$"
 )
 UNNOTICED = "it ended well, but a part of it failed"
 

@@ -23,7 +23,7 @@ from perfvcs.errors import PerfError
 from perfvcs.launcher import samples
 from perfvcs.launcher.execution import Execution
 from perfvcs.launcher.samples import MalformedSamples, read_samples
-from perfvcs.plugins.collector import CollectError, Observations, Run
+from perfvcs.plugins.collector import CollectError, Observations, Reads, Run
 from perfvcs.profile import Metric
 from perfvcs.profile.summary import summarise
 from perfvcs.profile.validity import METRIC_NAME, RESERVED
@@ -459,3 +459,25 @@ def test_whatever_is_in_the_file_gives_rows_or_one_line(
         assert "\n" not in str(error)
     else:
         assert all(len(column) == len(found.uid) for column in found.values.values())
+
+
+def test_what_failed_did_not_end_well(run: Callable[..., Run]) -> None:
+    (failed,) = Time().collect(run("no-such-tool; exit 3", may_fail=True)).warnings
+    assert "exited with status 3" in failed
+    (ended,) = Time().collect(run("no-such-tool; exit 0", may_fail=True)).warnings
+    assert "it ended well, but a part of it failed: " in ended and "no-such-tool" in ended
+
+
+def test_results_that_pyperf_would_not_write_over_are_removed(
+    run: Callable[..., Run], tmp_path: Path
+) -> None:
+    results = (
+        '{"version": "1.0", "benchmarks": [{"metadata": {"name": "x"}, "runs": [{"values": [2]}]}]}'
+    )
+    (tmp_path / "out.json").write_text("of another execution")
+    script = f"set -C; echo '{results}' > out.json"
+    found = Time().collect(run(script, reads=Reads("pyperf", "out.json")))
+    assert found.uid == ["whole", "x"]
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(CollectError, match="exited with status"):
+        Time().collect(run("echo > folder", reads=Reads("pyperf", "folder")))

@@ -64,6 +64,14 @@ def test_a_benchmark_whose_parts_fail_unnoticed_is_none(
     assert "run: it ended well, but a part of it failed: " in perf("collect").out
 
 
+def test_what_a_program_itself_does_not_find_is_no_missing_part(
+    project: Project, perf: Perf
+) -> None:
+    project.commit(**{"bench/run.sh": "for n in 1 2; do echo key: not found >&2; done\n"})
+    said = perf("init", "--yes")
+    assert "does not run" not in said.err and "`sh bench/run.sh` runs in" in said.out
+
+
 def test_what_fails_the_second_time_is_not_proposed(project: Project, perf: Perf) -> None:
     project.commit(
         **{
