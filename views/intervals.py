@@ -232,7 +232,7 @@ def _joined(before: Point, point: Point) -> bool:
     """Whether an effect is that of the two: one execution is compared with the level of many
     commits.
     """
-    if point.effect is None or point.effect <= -1:
+    if point.effect is None or min(1 + point.effect, point.centre, before.centre) <= 0:
         return True
     effect = log1p(point.effect)
     return abs(effect - log(point.centre / before.centre)) <= abs(effect) / 2

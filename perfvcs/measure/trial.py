@@ -4,6 +4,7 @@ runs, and how long it takes.
 
 from __future__ import annotations
 
+import shlex
 import time
 import tomllib
 from typing import TYPE_CHECKING
@@ -174,7 +175,8 @@ def _tool(proposal: Proposal) -> str:
     """What prepares a proposal, or runs it where nothing does."""
     if proposal.python is not None:
         return "pip"
-    return (*proposal.build, proposal.cmd)[0].partition(" ")[0]
+    words = shlex.split((*proposal.build, proposal.cmd)[0])
+    return words[3] if words[:2] == ["env", "-C"] else words[0]
 
 
 def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: float) -> Trial | None:

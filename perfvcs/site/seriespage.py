@@ -88,10 +88,9 @@ def outputs(
             contents.benchmark(series): f"../{contents.urls[newest[job][0]]}",
             "JSON": beside.rpartition("/")[2],
         }
-        key = digest(templates.mark.encode(), packed(path, title, links))
-        yield Output(
-            (url, beside), key, partial(_page, repository, path, title, links, templates.forge)
-        )
+        forge = templates.forge
+        key = digest(templates.mark.encode(), packed(path, title, links, forge.source))
+        yield Output((url, beside), key, partial(_page, repository, path, title, links, forge))
 
 
 def _called(contents: Contents, numbers: Sequence[int]) -> str:

@@ -50,6 +50,11 @@ def test_a_build_that_failed_is_not_tried_again(project: Project, perf: Perf) ->
     assert "next: look at perf.toml, correct what it runs, commit it" in said.out
 
 
+def test_what_prepares_a_proposal_is_the_same_in_every_folder() -> None:
+    inside = Proposal("", "env -C tests ./t", "t", ("env -C 'a b' make t",))
+    assert trial._tool(inside) == trial._tool(Proposal("", "make check", "check")) == "make"
+
+
 @pytest.mark.parametrize("part", ["sh -c no-such-tool", f"{sys.executable} -m no_such_module"])
 def test_a_benchmark_whose_parts_fail_unnoticed_is_none(
     project: Project, perf: Perf, part: str

@@ -254,6 +254,17 @@ def test_commits_are_linked_to_the_forge_and_no_password_is_written(
     assert "gitlab.com" not in everything()
 
 
+def test_pages_of_profiles_are_written_again_where_their_sources_have_other_addresses(
+    project: Project, perf: Perf
+) -> None:
+    store(*measured(grow(project, 3), [0.01] * 3))
+    project.git("remote", "add", "origin", "https://github.com/ada/engine")
+    perf("publish", "site")
+    assert perf("publish", "site").out.startswith("wrote 0 of ")
+    same = "https://github.com/ada/engine/commit/{id}"  # which says nothing about files
+    assert perf("publish", "site", "--commit-url", same).out.startswith("wrote 1 of ")
+
+
 @pytest.fixture
 def branched(project: Project) -> dict[str, str]:
     """A measured line, and beside it a slower branch, a request that changes nothing, and a branch

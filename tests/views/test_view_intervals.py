@@ -116,6 +116,15 @@ def test_an_effect_that_is_not_of_the_two_joins_nothing() -> None:
     assert not sources(Subject("x", history=[replace(one, points=levelled)]), "right")
 
 
+def test_what_was_nothing_before_is_joined_to_what_it_is_now() -> None:
+    one = series()
+    points = [
+        replace(point, centre=0.0) if turn == 5 else point for turn, point in enumerate(one.points)
+    ]
+    worse, _ = sources(Subject("x", history=[replace(one, points=points)]), "after")
+    assert list(worse["right"]) == [6]
+
+
 def test_only_the_newest_versions_are_drawn_and_counted() -> None:
     (plot,) = figures("intervals", Subject("x", history=[series(40)]), points=5)
     assert "the newest 5 drawn" in words(plot) and "no change between neighbours" in words(plot)

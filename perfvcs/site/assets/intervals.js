@@ -44,7 +44,7 @@ perf.intervals = (() => {
   }
 
   // Whether an effect is that of the two: one execution is compared with the level of many commits.
-  const joined = (before, {effect, level}) => effect == null ||
+  const joined = (before, {effect, level}) => effect == null || Math.min(1 + effect, level, before.level) <= 0 ||
     Math.abs(Math.log1p(effect) - Math.log(level / before.level)) <= Math.abs(Math.log1p(effect)) / 2;
 
   // Its effect stands above those of `others` that are near; one without room is told by the version's title.
