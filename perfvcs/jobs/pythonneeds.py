@@ -45,7 +45,7 @@ CALLED = {
     "sklearn": "scikit-learn",
     "yaml": "pyyaml",
 }
-HARNESSES = ("pyperf", "pytest-benchmark")  # of benchmarks; which package that is, is known
+HARNESSES = ("pyperf", "pytest-benchmark")  # of benchmarks, whose packages are known
 PYTHON_REQUIRES = re.compile(
     r"^[ \t]{0,99}python_requires[ \t]{0,99}=[ \t]{0,99}['\"]?([^'\"\n#]{0,200})", re.MULTILINE
 )
@@ -162,7 +162,8 @@ def normalized(requirement: str) -> str:
 
 
 def asked_for(root: Path, module: str) -> AskedFor | None:
-    """What installs a module, as the project itself asks for it; None if it does so nowhere.
+    """What installs a module, as the project itself asks for it; None if it does so nowhere, but
+    for a harness of benchmarks.
 
     Of a list of requirements that is the whole list: what is missing is seldom one package.
     """

@@ -41,8 +41,8 @@ class Repair(NamedTuple):
 def repair(project: Project, proposal: Proposal, reason: Reason) -> Repair | None:
     """What to try in the place of a proposal that failed; None where nothing is known.
 
-    A missing package is installed only if a file of the project asks for it: the name of a module
-    says nothing about whose package it is.
+    A missing package is installed only if a file of the project asks for it, or it is a harness:
+    the name of another module says nothing about whose package it is.
     """
     runner = next((name for name in RUNNERS if proposal.cmd.startswith(f"{name} ")), "")
     if reason.too_long and runner:
