@@ -93,10 +93,9 @@ def canvas(
     are.
 
     ``title`` is what is drawn, cut to three lines of a telephone; ``caption`` are sentences on it,
-    below the figure.
-    The page breaks both to its width. ``height`` in pixels is with a title of one line and without
-    a caption; more lines add to it. No tool is active at first, so that a page of figures can be
-    scrolled with wheel and finger.
+    below the figure. The page breaks both to its width. ``height`` in pixels is with a title of one
+    line and without a caption; more lines add to it. No tool is active at first, so that a page of
+    figures can be scrolled with wheel and finger.
     """
     from bokeh.models.annotations import Title
     from bokeh.plotting import figure

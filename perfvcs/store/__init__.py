@@ -58,11 +58,11 @@ class Store(StoreContents):
         store = cls(path, who)
         if store.head() is not None:
             return store
+        import shutil
+
         prefix = f"{path.name}.new-"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            import shutil
-
             with alone_in(path.parent):
                 for left in path.parent.glob(f"{prefix}*"):
                     shutil.rmtree(left, ignore_errors=True)
