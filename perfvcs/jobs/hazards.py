@@ -194,9 +194,9 @@ def _npm_scripts(words: Sequence[str]) -> set[str]:
 def _scripts(root: Path, folder: str, text: str) -> Iterator[str]:
     """The scripts of the project that a line names, from its top or from a folder."""
     for word in WORD.findall(text):
-        name = word.removeprefix("./")
-        for path in (name, f"{folder}/{name}" if folder else name):
-            if ".." not in path.split("/") and _is_script(root / path):
+        for start in dict.fromkeys(("", folder)):
+            path = posixpath.normpath(posixpath.join(start, word))
+            if not path.startswith(("/", "..")) and _is_script(root / path):
                 yield path
 
 

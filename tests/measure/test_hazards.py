@@ -101,6 +101,13 @@ def test_what_make_is_called_for_again_is_searched(project: Project, recipe: str
     assert named(project, "make again") == []
 
 
+def test_a_script_above_the_folder_of_its_command_is_searched(project: Project) -> None:
+    project.write("tools/run-tests.py", "import os\nshutil.rmtree(path)\n")
+    found = ["tools/run-tests.py:2 removes"]
+    assert named(project, "env -C build python3 ../tools/run-tests.py") == found
+    assert named(project, "env -C build python3 ../../tools/run-tests.py") == []
+
+
 def test_a_target_may_be_called_like_its_folder(project: Project) -> None:
     project.write("Makefile", "check:\n\t$(MAKE) -C .ci/check $@\nout:\n\t$(MAKE) -C .. x\n")
     project.write(".ci/check/Makefile", "all:\n\trm -f a\ncheck:\n\trm -f c\n")
