@@ -97,12 +97,15 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
         """Whether its day has come."""
         return self.until is not None and self.until <= today
 
-    def covers(self, way: Way) -> bool:
-        """Whether the accepted step lies on the way.
+    def covers(self, way: Way, since: str = "") -> bool:
+        """Whether the accepted step lies on the way, or was accepted at or after the commit
+        ``since`` which single values differ.
 
         The target contains it and the baseline does not. A baseline within the accepted step is not
         covered: on which side of it the change came is not known.
         """
+        if since:
+            return way.contains(self.target, since) and way.contains(way.target, self.target)
         if not way.gained(self.target):
             return False
         if way.baseline == self.baseline:
@@ -132,6 +135,7 @@ class Acceptable(Protocol):
     gate: bool
     reason: str
     accepted: str | None
+    since: str
 
     @property
     def shift(self) -> float | None:
@@ -204,7 +208,9 @@ def accept(
         covering = [
             acceptance
             for acceptance in candidates
-            if change.word in ACCEPTABLE and acceptance.is_about(change) and acceptance.covers(way)
+            if change.word in ACCEPTABLE
+            and acceptance.is_about(change)
+            and acceptance.covers(way, change.since)
         ]
         update = _judged(change, covering, way, today) if covering else {}
         ruled.append(replace(change, **update) if update else change)  # type: ignore[type-var]

@@ -86,7 +86,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     small enough for a change. ``builds``: how many builds a side, if builds count instead of
     executions. ``finding`` says in words what a method found beyond the effect ("+0.010 us per
     element (linear), O(log n) -> O(n)"), ``work`` what the job executes beside its time ("executes
-    3.2 % more instructions"), ``curve`` and ``clusters`` the same in numbers.
+    3.2 % more instructions"), ``curve`` and ``clusters`` the same in numbers. ``since`` is the
+    commit from which on single values differ, where that is an earlier one than the target.
     ``accepted`` is the reason for which a known change is accepted; ``renewable`` the id of an
     acceptance of the same whose commit is not in this history any more. What does not apply is
     None; every number is finite.
@@ -125,6 +126,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     method: Text = "log-median"
     reason: Text = ""
     finding: Text = ""
+    since: Text = ""
     work: Text = ""
     curve: Curve | None = None
     clusters: list[CounterCluster] | None = None

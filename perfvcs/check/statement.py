@@ -90,6 +90,7 @@ class PairVerdict(NamedTuple):
     coarse: bool = False
     builds: tuple[int, int] | None = None
     curve: Curve | None = None
+    since: str = ""
 
 
 def state(pair: Compared, verdict: PairVerdict, numbers: PairNumbers) -> Change:
@@ -139,6 +140,7 @@ def state(pair: Compared, verdict: PairVerdict, numbers: PairNumbers) -> Change:
         method=verdict.method,
         reason=verdict.reason,
         finding=verdict.finding,
+        since=verdict.since,
         curve=verdict.curve,
     )
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from perfvcs.profile.rules import Rules
     from perfvcs.profile.summary import Header, Measured
 
-VERSION = 7  # of what is kept
+VERSION = 8  # of what is kept
 PAIRS_AT_ONCE = 64  # pairs whose profiles are in memory at once
 OPENED = 200  # profiles whose rows are read if a verdict needs them
 ComparedSeries = tuple[object, ...]
@@ -75,6 +75,7 @@ class Verdict(msgspec.Struct, frozen=True, array_like=True):
     at: tuple[float, float] | None = None
     work: str = ""
     finding: str = ""
+    since: str = ""
 
     @classmethod
     def of(cls, change: Change) -> Verdict:

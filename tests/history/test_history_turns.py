@@ -468,6 +468,19 @@ def test_the_newest_of_many_single_values_is_judged_by_their_level(
     )
 
 
+def test_an_accepted_step_of_single_values_is_accepted_at_the_commits_after_it(
+    project: Project, perf: Perf
+) -> None:
+    commits = grow(project, 34)
+    store(*apart(commits[:33], [1.0] * 30 + [1.5] * 3, count=1))
+    (change,) = json.loads(perf("check", "--json", *commits[31:33], code=3).out)["changes"]
+    assert change["since"] == commits[30] and abs(change["effect"] - 0.5) < 0.1
+    perf("accept", change["id"], "--reason", "it checks its input")
+    store(*apart(commits, [1.0] * 30 + [1.5] * 4, count=1)[-1:])
+    (later,) = json.loads(perf("check", "--json", *commits[32:34]).out)["changes"]
+    assert (later["since"], later["accepted"]) == (commits[30], "it checks its input")
+
+
 def test_few_single_values_support_a_suspicion_and_a_usual_one_settles_nothing(
     commits: list[str], perf: Perf
 ) -> None:

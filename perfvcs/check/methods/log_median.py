@@ -200,7 +200,8 @@ class LogMedian(PairMethod):
         """
         pair = scaled.pair
         delta, level = self.least(pair.case, scaled.value), exp(newest.expected)
-        since = "" if newest.since == target else f", since {newest.since[:10]}"
+        since = "" if newest.since == target else newest.since
+        after = f", since {since[:10]}" if since else ""
         bar = scaled.bar(delta)
         if abs(newest.difference) < bar:
             return None
@@ -222,7 +223,8 @@ class LogMedian(PairMethod):
                 word,
                 self.name,
                 reason=reason,
-                finding=f"against the level of {newest.support} earlier commits{since}",
+                finding=f"against the level of {newest.support} earlier commits{after}",
+                since=since,
                 delta=delta,
                 confidence=SINGLE,
                 gate=word == "degradation" and (newest.low > bar or newest.high < -bar),
