@@ -71,7 +71,6 @@ def instructions(source: Path, tests: str, failed: list[str], plugin: Path, time
     said = run(
         *("valgrind", "--log-fd=1", *tool, sys.executable, *PYTEST, "-p", "again", *skipped, tests),
         cwd=source,
-        fine=(),
         AGAIN=str(times),
         PYTHONHASHSEED="0",
         PYTHONDONTWRITEBYTECODE="1",

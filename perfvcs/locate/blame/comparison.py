@@ -192,7 +192,10 @@ class CommitComparison:
         asked = next((side for side in sides if side.gauge.metric == self.gauges.metric), None)
         if asked is not None:
             return asked
-        first = next((side for side in sides if self._shows(side)), None)
+        # bytecodes may differ by what takes hardly any time, which instructions tell
+        denied = any(s.gauge.metric == "instructions" and not s.effect.real for s in sides)
+        telling = [side for side in sides if not denied or side.gauge.metric != "bytecodes"]
+        first = next((side for side in telling if self._shows(side)), None)
         if first is not None:
             return first
         timed = self._timed(bench, own)
