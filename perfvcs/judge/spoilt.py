@@ -43,6 +43,7 @@ def standing_in(project: Project, candidate: Candidate, base: Path, copy: Path) 
 
 
 def _same(file: Path, other: Path) -> bool:
+    filecmp.clear_cache()  # it goes by size and time, which a program can restore
     try:
         return file.is_symlink() == other.is_symlink() and filecmp.cmp(file, other, shallow=False)
     except OSError:  # only one of them is there

@@ -180,6 +180,23 @@ def test_one_that_cannot_be_built_beside_one_that_is_wrong(worked: Project, perf
 
 
 @pytest.mark.slow
+def test_one_whose_build_leaves_no_room_for_the_hidden_file(worked: Project, perf: Perf) -> None:
+    """The others go on."""
+    worked.write("build.sh", "mkdir size.txt\n")
+    names = [patch(worked, "room.patch")]
+    worked.write("work.py", HALF)
+    names.append(patch(worked, "half.patch"))
+    hidden = worked.root.parent / "size.txt"
+    hidden.write_text("9\n")
+    options = ("--tournament", *names, "--hidden", str(hidden), "--same-output", "--budget", "30s")
+    places = json.loads(perf("judge", *options, "--json", code=None).out)["places"]
+    rulings = {place["ruling"]["target"]: place["ruling"] for place in places}
+    assert rulings["room.patch"]["verdict"] == "failed"
+    assert "size.txt: Is a directory" in rulings["room.patch"]["why"]
+    assert rulings["half.patch"]["verdict"] == "rejected"
+
+
+@pytest.mark.slow
 def test_a_check_says_first_what_the_change_does_to_its_judge(worked: Project, perf: Perf) -> None:
     worked.commit("Less", **{"bench_total.py": BENCH.replace("300_000", "3"), "work.py": HALF})
     said = perf("check", "--measure", "HEAD~1", "HEAD", "-n", "2", code=None).err

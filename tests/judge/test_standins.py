@@ -4,6 +4,7 @@ base's again, and what it says decides.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,6 @@ import pytest
 from conftest import Project as Repository
 
 from perfvcs.check.change import Difference
-from perfvcs.errors import UsageError
 from perfvcs.git.blobs import ChangedFile, changed_files
 from perfvcs.git.links import Links
 from perfvcs.git.project import Project
@@ -23,6 +23,8 @@ from perfvcs.jobs.shadows import shadows
 from perfvcs.judge.candidate import Target, laid_out, lay_hidden
 from perfvcs.judge.quiet import Trust
 from perfvcs.judge.safeguard import Seen, examine
+from perfvcs.judge.spoilt import replaced
+from perfvcs.plugins.collector import CollectError
 
 MAKEFILE = "check: prepared\n\t./work\nprepared:\n\ttouch prepared\n"
 
@@ -141,12 +143,27 @@ def test_a_hidden_file_is_not_written_where_a_link_leads(tmp_path: Path) -> None
     lay_hidden(tmp_path / "project", [hidden], folder)
     assert (folder / "input.txt").read_text() == "hidden\n"
     (folder / "data").symlink_to(outside)
-    inside = tmp_path / "project/data/input.txt"
-    inside.parent.mkdir(parents=True)
-    inside.write_text("hidden\n")
-    with pytest.raises(UsageError, match="leads out of the checkout"):
-        lay_hidden(tmp_path / "project", [inside], folder)
+    for name in ("input.txt", "deeper/input.txt"):
+        inside = tmp_path / "project/data" / name
+        inside.parent.mkdir(parents=True, exist_ok=True)
+        inside.write_text("hidden\n")
+        with pytest.raises(CollectError, match="leads out of the checkout"):
+            lay_hidden(tmp_path / "project", [inside], folder)
+    assert [path.name for path in outside.iterdir()] == ["input.txt"]
     assert (outside / "input.txt").read_text() == "mine\n"
+
+
+def test_a_file_that_measures_and_is_changed_with_its_size_and_time_kept(tmp_path: Path) -> None:
+    laid, base, copy = (tmp_path / name for name in ("laid", "base", "copy"))
+    for folder in (laid, base, copy):
+        folder.mkdir()
+        (folder / "bench.py").write_text("size = 9\n")
+    candidate: Any = SimpleNamespace(folder=laid, measuring=["bench.py"], changed=[], restored=[])
+    assert replaced(candidate, base, copy) == []
+    before = (copy / "bench.py").stat()
+    (copy / "bench.py").write_text("size = 1\n")
+    os.utime(copy / "bench.py", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert replaced(candidate, base, copy) == ["bench.py"]
 
 
 def test_a_difference_names_a_thousand_files_and_counts_the_others() -> None:
