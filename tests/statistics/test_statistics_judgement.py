@@ -352,3 +352,12 @@ def test_figures_of_earlier_steps_stay_when_values_are_added() -> None:
         for step in judge(values[:end]).steps[:1]
     }
     assert len(figures) <= 3
+
+
+def test_a_step_says_what_found_it_also_at_the_limit_of_what_is_confirmed() -> None:
+    """Few values: Student's p is a little above what the likelihood ratio allows."""
+    series = np.random.default_rng(170).normal(0, 0.02, 20)
+    series[8:] += 0.06
+    (step,) = judge(series).steps
+    assert step.p > 0.01 / 20
+    assert step.detectors == ("series",)

@@ -76,7 +76,9 @@ def _changes(
             around = bounds[turn], place, bounds[turn + 2]
             first, last = _range(segments, *around, (centres[turn], centres[turn + 1]), inflation)
         names = tuple(
-            name for name, says in ((BY_SERIES, p[turn] <= chance), (TURNS, sure)) if says
+            name
+            for name, says in ((BY_SERIES, not sure or p[turn] <= chance), (TURNS, sure))
+            if says
         )
         changes.append(
             ChangePoint(
