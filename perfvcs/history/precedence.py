@@ -33,6 +33,8 @@ def with_ranks(
             at[finding.turn][number] = finding
     ranks: dict[int, int] = {}
     for turn, findings in at.items():
+        if len(findings) == 1:  # as most have: a report of all lines takes long
+            continue
         changes = {
             number: _change(lines[number], course, element, judgements.get(number), turn)
             for number, course in courses.items()
@@ -50,7 +52,9 @@ def with_ranks(
     return {
         number: replace(
             judgement,
-            findings=[replace(finding, rank=ranks[id(finding)]) for finding in judgement.findings],
+            findings=[
+                replace(finding, rank=ranks.get(id(finding), 0)) for finding in judgement.findings
+            ],
         )
         for number, judgement in judgements.items()
     }
