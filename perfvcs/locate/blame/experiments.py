@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 
 from msgspec import structs
 
@@ -278,15 +279,14 @@ class Experiments:
         Its level is as far from that of a as it was in the same blocks: the machine may have had
         another pace when the effect was measured.
         """
-        a = self.measured.levels.a
-        ratios = [z / x for x, z in zip(levels.a, levels.auxiliary, strict=True)]
+        a = fmean(self.measured.levels.a)
         word = seen.word
         if word == "open":
             word = "contributes" if seen.low >= SMALLEST_SHARE else "not proved"
         return AuxiliaryTrial(
             name=name,
             path=path,
-            level=sum(a) / len(a) * sum(ratios) / len(ratios),
+            level=fmean(a / x * z for x, z in zip(levels.a, levels.auxiliary, strict=True)),
             word=word,
             share=seen.share,
             low=seen.low,
