@@ -37,7 +37,7 @@ from perfvcs.repository.lastreport import last_report
 from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from perfvcs.check.change import Change, Report
     from perfvcs.jobs.cell import Cell
@@ -310,15 +310,15 @@ def _chosen(
     """The cell and the target: followed before, named by stored profiles, or else found by
     measuring both ends.
     """
+    # what was counted beside a cell's time is stored, but no execution of the cell prolongs it
+    wanted, measured = asked.wanted, series_of(rig.repository, cells)
     if bisection.begun is not None:
         target = bisection.begun.target
         for cell in cells:
             if (cell.label, cell.collector_name) == (target.job, target.collector):
-                _choose_again(bisection, rig.repository, asked, target)
+                _choose_again(bisection, rig.repository, wanted, measured)
                 return cell.alone(target.uid), target
         bisection.begun = None
-    # what was counted beside a cell's time is stored, but no execution of the cell prolongs it
-    wanted, measured = asked.wanted, series_of(rig.repository, cells)
     chosen = wanted.target(bisection.report, measured) if bisection.report else None
     if chosen is None or not chosen.change.paired or asked.afresh:
         # which of several to follow takes as many pairs as a verdict, one alone a few
@@ -337,13 +337,14 @@ def _chosen(
 
 
 def _choose_again(
-    bisection: Bisection, repository: Repository, asked: Asked, target: Target
+    bisection: Bisection, repository: Repository, wanted: TargetFilter, measured: Container[str]
 ) -> None:
     """Why a target is followed that was chosen before, by what is stored now."""
+    assert bisection.begun is not None
     ends = State(bisection.span.good), State(bisection.span.bad)
-    bisection.report = last_report(repository, *ends, asked.wanted.benchmarks)
-    chosen = asked.wanted.target(bisection.report) if bisection.report else None
-    if bisection.report and chosen and is_of(target, chosen.change):
+    bisection.report = last_report(repository, *ends, wanted.benchmarks)
+    chosen = wanted.target(bisection.report, measured) if bisection.report else None
+    if bisection.report and chosen and is_of(bisection.begun.target, chosen.change):
         bisection.choice = chosen.choice
         bisection.also = others(bisection.report, chosen.change)
 
