@@ -42,13 +42,14 @@ class LastVerdict(msgspec.Struct, frozen=True):
 
 class Remembered(NamedTuple):
     """A report as it was remembered; ``basis`` names all that it was made from, and is empty where
-    that is not known.
+    that is not known; ``made`` as in ``LastVerdict``.
     """
 
     baseline: str
     target: str
     report: bytes
     basis: str = ""
+    made: str = ""
 
 
 class _Change(msgspec.Struct):
@@ -92,7 +93,8 @@ class LastVerdicts:
     def recall(self, baseline: str, target: str) -> Remembered | None:
         """The stored verdicts on a pair."""
         sql = (
-            "SELECT baseline, target, report, basis FROM verdicts WHERE target = ? AND baseline = ?"
+            "SELECT baseline, target, report, basis, made FROM verdicts WHERE target = ? AND"
+            " baseline = ?"
         )
 
         def stored() -> Remembered | None:

@@ -15,7 +15,7 @@ from samples import interleaved, noisy
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
 from perfvcs.locate.blame.question import moved
-from perfvcs.profile import Job, Metric, Profile, Resources
+from perfvcs.profile import Collected, Job, Metric, Profile, Resources
 from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.repository import Repository
 from perfvcs.repository.lastreport import last_report
@@ -112,3 +112,23 @@ def test_all_commands_choose_the_benchmark_with_which_check_begins(
     assert chosen == [expected] * 4
     sentence = json.loads(perf("check", *commits, "--json", code=None).out)["sentence"]
     assert re.match(rf"work(: {expected})? became|no.* beyond what is accepted", sentence), sentence
+
+
+def test_a_report_before_the_newest_measurement_is_not_followed(
+    project: Project, perf: Perf
+) -> None:
+    project.configure()
+    commits = tuple(project.commit(text, **{"work.sh": f": {text}\n"}) for text in ("a", "b"))
+    store(*profiles(commits, {"first": LARGE, "second": QUIET}))
+    perf("check", *commits, code=None)
+    repository, ends = Repository.find(), [*map(State, commits)]
+    said = last_report(repository, *ends, EVERYTHING)
+    assert said
+    assert {change.uid for change in said.changes if change.word == "degradation"} == {"first"}
+    later = Collected("20991231T000000-000001", "2099-12-31T00:00:00Z", "2099-12-31T00:00:01Z", "x")
+    for one in profiles(commits, {"first": QUIET, "second": LARGE}):
+        store(structs.replace(one, collected=later))
+    repository = Repository.find()
+    now = last_report(repository, *ends, EVERYTHING)
+    assert now
+    assert now.changes == repository.compare(*ends).changes != said.changes
