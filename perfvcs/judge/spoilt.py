@@ -33,12 +33,14 @@ def replaced(candidate: Candidate, base: Path, copy: Path) -> list[str]:
     ]
 
 
-def standing_in(project: Project, candidate: Candidate, base: Path, copy: Path) -> list[str]:
+def standing_in(
+    project: Project, candidate: Candidate, base: Path, copy: Path, end: str = ""
+) -> list[str]:
     """The files that were made in the ``copy`` of a candidate alone, and stand in the place of what
-    measures.
+    measures; only those whose names ``end`` so.
     """
     new = {*files(copy)} - {*files(base)} - candidate.listed
-    added = [ChangedFile(path, "A", "100644") for path in sorted(new)]
+    added = [ChangedFile(path, "A", "100644") for path in sorted(new) if path.endswith(end)]
     return shadows(project, candidate.base, added, candidate.table)
 
 

@@ -129,13 +129,15 @@ class Trials:
 
     def _spoilt(self, sites: Sites, position: int, *, built: bool = False) -> dict[str, GuardCheck]:
         """The check whether the base's benchmarks are still what runs in a target's copies, which
-        were only just ``built``, or ran, too: what tests make is theirs.
+        were only just ``built``, or ran, too: what tests make is theirs, but for modules of Python,
+        which the target's code may have made meanwhile.
         """
         base, candidate = sites.folders(BASE)[0], self.candidates[position - 1]
         names: list[str] = []
         for copy in sites.folders(position):
             names += replaced(candidate, base, copy)
-            names += standing_in(sites.project, candidate, base, copy) if built else []
+            end = "" if built else ".py"
+            names += standing_in(sites.project, candidate, base, copy, end)
         if not names:
             return {}
         said = f"what runs in its copy changes what measures or judges it ({listed(names)})"

@@ -285,6 +285,14 @@ def test_a_build_that_changes_what_measures(
 
 
 @pytest.mark.slow
+def test_code_that_makes_a_module_while_it_is_tested(worked: Project, perf: Perf) -> None:
+    worked.write("work.py", "open('json.py', 'w').close()\n" + WORK)
+    checked = ("--correct", "python3 -S -c 'import work; work.total(9)'")
+    document = judged(perf, *checked, budget="20s", code=6)
+    assert document["why"].endswith("changes what measures or judges it (json.py)")
+
+
+@pytest.mark.slow
 def test_what_a_build_and_tests_make_on_either_side_is_theirs(worked: Project, perf: Perf) -> None:
     """The base's build changes a file that measures, too, and tests make what a makefile names."""
     building = 'build = ["sh build.sh"]\n' + SETTINGS.replace(
