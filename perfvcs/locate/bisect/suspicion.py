@@ -64,18 +64,22 @@ def suspects(
     if target is not None:
         uid = "" if is_whole(target.job, target.uid) else target.uid
         units = [BenchmarkUnit(target.job, target.collector, uid)]
-    reach = _together([_reach(repository, span, unit, config, sources) for unit in units])
+    reach = _together(_reach(repository, span, unit, config, sources) for unit in units)
     changed = along(repository.project, span.commits, most)
     rows = zip(span.commits[1:], changed, strict=True)
     return [_followed(sources, commit, change, reach, config.overlay) for commit, change in rows]
 
 
-def _together(reaches: Sequence[Reach | None]) -> Reach | None:
+def _together(reaches: Iterable[Reach | None]) -> Reach | None:
     """What any of several units runs; None where that of one, or what its processes run, is not
-    known.
+    known: then no other is asked for.
     """
-    known = [reach for reach in reaches if reach is not None and not reach.processes]
-    if not known or len(known) < len(reaches):
+    known: list[Reach] = []
+    for reach in reaches:
+        if reach is None or reach.processes:
+            return None
+        known.append(reach)
+    if not known:
         return None
     return replace(
         known[0],
