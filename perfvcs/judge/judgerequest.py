@@ -80,6 +80,11 @@ class JudgeRequest(NamedTuple):
                 raise UsageError(f"--hidden {file}: {system_reason(error)}") from None
         return f"-{digest.hexdigest()[:MARK]}" if self.hidden else ""
 
+    @property
+    def measured_base(self) -> str:
+        """What the base is called as it is measured."""
+        return f"base{self._mark}" if self.hidden else self.base[:10]
+
     @contextmanager
     def baseline(self, project: Project, place: Path) -> Iterator[tuple[State, tuple[str, ...]]]:
         """The base as it is measured, and the products that this takes: one in the folder ``place``
@@ -88,7 +93,7 @@ class JudgeRequest(NamedTuple):
         if not self.hidden:
             yield State(self.base), ()
             return
-        with apart(project, self.base, f"base{self._mark}", place) as product:
+        with apart(project, self.base, self.measured_base, place) as product:
             yield State(self.base, product.digest, product=product.name), (product.spec,)
 
     def session(

@@ -283,7 +283,7 @@ def _verdict(finding: Finding, checks: Mapping[str, GuardCheck]) -> tuple[Verdic
 
 def _next(asked: JudgeRequest, candidate: Candidate) -> list[str]:
     """What shows more: the figures, and for two revisions the function."""
-    commands = [f"perf show {asked.base[:10]} {candidate.product.name}"]
+    commands = [f"perf show {asked.measured_base} {candidate.product.name}"]
     if asked.target.revision:
         commands.append(f"perf blame {asked.base[:10]} {asked.target.revision}")
     return commands

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -246,6 +247,9 @@ def test_a_build_does_not_see_the_hidden_input(worked: Project, perf: Perf, tmp_
     assert document["verdict"] in ("refuted", "not decided")
     assert document["guard"]["output"]["word"] == "passed"
     assert document["decided_by"]["effect"] > -0.3
+    _, *words = document["next"][0].split()
+    assert re.fullmatch(r"show base-[0-9a-f]{8} judged-[0-9a-f]{8}", " ".join(words))
+    assert "total" in perf(*words, "--text").out
 
 
 @pytest.mark.slow
