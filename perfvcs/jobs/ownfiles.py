@@ -40,7 +40,7 @@ LANGUAGES = {
     "java": (".java",),
 }
 OF_SUFFIX = {suffix: language for language, suffixes in LANGUAGES.items() for suffix in suffixes}
-SHEBANG = re.compile(r"#!.*?\b(python|perl|lua|ruby|node|bash|sh)\b")
+SHEBANG = re.compile(r"#!.*?\b(python|perl|lua|ruby|node|bash|sh)[\d.]{0,9}(?!\w)")
 OF_PROGRAM = {"sh": "shell", "bash": "shell"}
 
 

@@ -30,7 +30,13 @@ from perfvcs.jobs.benchscripts import (
     shell_of,
 )
 from perfvcs.jobs.npmscripts import direct, is_there
-from perfvcs.jobs.ownfiles import file_text, lines_by_language, own_files, project_files
+from perfvcs.jobs.ownfiles import (
+    file_text,
+    language_of,
+    lines_by_language,
+    own_files,
+    project_files,
+)
 from perfvcs.jobs.starter import Proposal, quoted
 
 SWITCHES_OFF = re.compile(
@@ -332,7 +338,8 @@ def _run_tests(root: Path, build: tuple[str, ...]) -> Iterator[Proposal]:
     for path in own_files(root):
         if not RUN_TESTS.fullmatch(path):
             continue
-        program = "python3" if path.endswith(".py") else shell_of(root, path)
+        is_python = language_of(root, path) == "python"
+        program = "python3" if is_python else shell_of(root, path)
         script = shlex.quote(path)
         for cmd in (f"env -C build {program} ../{script}", f"{program} {script}"):
             yield Proposal(f"a CMake project with {path}", cmd, "tests", build)

@@ -161,10 +161,15 @@ def test_a_script_runs_the_tests_where_cmake_has_none(project: Project) -> None:
     project.write("CMakeLists.txt", "project(md C)\nadd_executable(md md.c)\n")
     project.write("md.c", PROGRAM)
     project.write("scripts/run-tests.py", "print('ok')\n")
-    first, second = proposals(project.root)
-    assert first.cmd == "env -C build python3 ../scripts/run-tests.py"
-    assert first.build[-1] == "cmake --build build -j2"
-    assert second.cmd == "python3 scripts/run-tests.py"
+    project.write("run-tests", "#!/usr/bin/env python3\nprint()\n")
+    offers = proposals(project.root)
+    assert [offer.cmd for offer in offers] == [
+        "env -C build python3 ../run-tests",
+        "python3 run-tests",
+        "env -C build python3 ../scripts/run-tests.py",
+        "python3 scripts/run-tests.py",
+    ]
+    assert offers[0].build[-1] == "cmake --build build -j2"
 
 
 def test_scripts_of_pyperf_are_read_and_those_that_start_it_are_no_benchmarks(
