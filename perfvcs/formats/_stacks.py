@@ -67,7 +67,7 @@ def unfolded(profile: Profile) -> Unfolded:
                 for trace, value in counted.items()
             ]
             return Unfolded(metric, profile.metrics[metric].unit, stacks)
-    raise Malformed("the profile's call stacks have no values")
+    raise Malformed("the profile has call stacks without values: measure it again, or for longer")
 
 
 class CountedStacks:

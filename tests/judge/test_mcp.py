@@ -139,7 +139,7 @@ def test_an_agent_finds_a_hotspot_changes_it_and_has_it_judged(
         + "\n\ndef total(count):\n    return planted(count) + rest(count)\n"
     )
     bench = BENCH.replace("print", "for _ in range(6):\n    print")
-    counting = SETTINGS + 'collectors = ["time", "samples"]\nexecutions = 1\nwarmup = 0\n'
+    counting = SETTINGS + 'collectors = ["time", "samples"]\nexecutions = 3\nwarmup = 0\n'
     project.commit("Work", **{"work.py": slow, "bench_total.py": bench, "perf.toml": counting})
     perf("collect", "--quiet")
 
@@ -190,7 +190,7 @@ def refused(worked: Project, tool: str, *options: str, **arguments: Any) -> str:
 @pytest.mark.slow
 def test_the_stacks_that_are_stored_say_where_the_time_goes(worked: Project, perf: Any) -> None:
     slow = BENCH.replace("print", "for _ in range(8):\n    print")
-    settings = SETTINGS + 'collectors = ["samples"]\nexecutions = 1\nwarmup = 0\n'
+    settings = SETTINGS + 'collectors = ["samples"]\nexecutions = 3\nwarmup = 0\n'
     worked.commit("Sample", **{"bench_total.py": slow, "perf.toml": settings})
     perf("collect", "--quiet")
 

@@ -722,7 +722,7 @@ def test_a_page_has_the_table_below_the_flame_graph() -> None:
     table = html[html.index('<th scope="col">Function</th>') :]
     assert "shares of 100 per execution" in html
     assert "&lt;b&gt;f&lt;/b&gt;" in table
-    assert "<span>main 65.0 %</span>" in table
+    assert "<span>main 65.0\u00a0%</span>" in table
     assert '65.0 %<span class="detail">65</span>' in table
 
 
