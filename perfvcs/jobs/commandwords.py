@@ -15,6 +15,7 @@ ENTERING = frozenset(
 )
 ENTERS = re.compile(r"(--(?:chdir|cwd|directory|prefix|project))=([\s\S]+)|(-C)([\s\S]+)")
 BETWEEN = ";&|()\n"  # what parts commands
+QUOTED = re.compile(r"['\"\\\t\r\n\f\v;&|()]")  # without any of these, blanks part the words
 SHELL = re.compile(r"(?:ba|da|z|k)?sh")
 PYTHON = re.compile(r"(?:.*/)?python[\d.]*")
 ASSIGNED = re.compile(r"[A-Za-z_]\w*=[\s\S]*")
@@ -30,6 +31,8 @@ class Started(NamedTuple):
 
 def words(command: str) -> list[str]:
     """The words as a shell has them; of what no shell would split, those between blanks."""
+    if not QUOTED.search(command):
+        return [word for word in command.split(" ") if word]
     try:
         return shlex.split(command) if len(command) <= LONGEST_COMMAND else command.split()
     except ValueError:  # a quotation mark alone
@@ -38,6 +41,8 @@ def words(command: str) -> list[str]:
 
 def parts(command: str) -> list[list[str]]:
     """The words of each command that another one consists of."""
+    if not QUOTED.search(command):
+        return [words(command)] if command.strip(" ") else []
     lexer = shlex.shlex(command, posix=True, punctuation_chars=BETWEEN)
     lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
     try:
