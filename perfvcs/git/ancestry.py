@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-from msgspec import Struct, field
 
 from perfvcs.git.command import GitError, start
 from perfvcs.git.project import Project
@@ -162,7 +161,7 @@ def way(project: Project, ancestor: str, commit: str) -> list[WayCommit]:
     return commits[::-1]
 
 
-class Ancestry(Struct, frozen=True, dict=True):
+class Ancestry(msgspec.Struct, frozen=True, dict=True):
     """The commits that ``target`` has gained since ``baseline`` (full ids).
 
     git is asked at the first question, once for all commits between the two; about others each
@@ -172,7 +171,7 @@ class Ancestry(Struct, frozen=True, dict=True):
     project: Project
     baseline: str
     target: str
-    _above: dict[str, set[str]] = field(default_factory=dict)
+    _above: dict[str, set[str]] = msgspec.field(default_factory=dict)
 
     def gained(self, commit: str) -> bool:
         """Whether the target contains a commit that the baseline does not."""

@@ -6,7 +6,6 @@ from math import exp, expm1, isfinite
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
-from msgspec import Struct
 
 from perfvcs.check.text import NAME_WIDTH
 from perfvcs.check.vocabulary import direction
@@ -31,7 +30,7 @@ Direction = Literal["degradation", "improvement"]
 ID_CHARACTERS = 10  # characters of a commit's id
 
 
-class CurveLevels(Struct, frozen=True):
+class CurveLevels(msgspec.Struct, frozen=True):
     """What a verdict on a curve says of it before and after, over ``sizes``, in the metric's
     unit.
     """
@@ -41,7 +40,7 @@ class CurveLevels(Struct, frozen=True):
     after: float
 
 
-class Finding(Struct, frozen=True):
+class Finding(msgspec.Struct, frozen=True):
     """A step of one line.
 
     ``commit`` is the likeliest one; it may be any of the ``commits`` from
@@ -105,7 +104,7 @@ class Finding(Struct, frozen=True):
         return bool(self.contradiction) and TURNS not in self.detectors
 
 
-class Newest(Struct, frozen=True):
+class Newest(msgspec.Struct, frozen=True):
     """The newest value of a line, which is not what one more value at the present level would be.
 
     ``commit`` is the newest measured one, ``value`` and the level ``expected`` are in the metric's

@@ -7,7 +7,6 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from msgspec import structs
-from msgspec.structs import replace
 
 from perfvcs.check.change import Change, Report
 from perfvcs.check.movement import in_order
@@ -50,10 +49,11 @@ def with_ranks(
         )
         ranks |= {id(findings[number]): rank for rank, number in enumerate(ranked)}
     return {
-        number: replace(
+        number: structs.replace(
             judgement,
             findings=[
-                replace(finding, rank=ranks.get(id(finding), 0)) for finding in judgement.findings
+                structs.replace(finding, rank=ranks.get(id(finding), 0))
+                for finding in judgement.findings
             ],
         )
         for number, judgement in judgements.items()

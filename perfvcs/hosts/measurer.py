@@ -20,7 +20,6 @@ from typing import IO
 
 import msgspec
 from msgspec import structs
-from msgspec.structs import replace
 
 from perfvcs.environment import noise
 from perfvcs.errors import CURES, PerfError
@@ -138,7 +137,7 @@ class Measurer:
         lay_out(parcel.files, self.root)
         config = parcel.config
         # the client has chosen this host
-        cells = [replace(cell, hosts="") for cell in parcel.chosen()]
+        cells = [structs.replace(cell, hosts="") for cell in parcel.chosen()]
         sites = Sites(
             project, home, config, cells, [sent.version for sent in parcel.versions], knobs(config)
         )

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perfvcs.errors import UsageError
@@ -31,7 +30,7 @@ class Unusable(UsageError):
     """A scheduler, or a worker, with which nothing is measured."""
 
 
-class Tls(Struct, frozen=True):
+class Tls(msgspec.Struct, frozen=True):
     """Paths of certificates and of a key, as options name them; ``insecure``: addresses without any
     will do.
     """
@@ -94,13 +93,13 @@ class Tls(Struct, frozen=True):
             )
 
 
-class Scheduler(Struct, frozen=True):
+class Scheduler(msgspec.Struct, frozen=True):
     """The Dask scheduler whose hosts measure, and the certificates for it; without an ``address``
     this machine measures.
     """
 
     address: str = ""
-    tls: Tls = field(default_factory=Tls)
+    tls: Tls = msgspec.field(default_factory=Tls)
 
     def __bool__(self) -> bool:
         return self != Scheduler()

@@ -10,7 +10,6 @@ from typing import IO
 
 import msgspec
 from msgspec import structs
-from msgspec.structs import replace
 
 from perfvcs.environment import RECORDED
 from perfvcs.environment.host import Facts
@@ -201,7 +200,7 @@ class Parcel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
                     " same collectors everywhere"
                 )
             travelled.append(
-                replace(
+                structs.replace(
                     cells_by_name[picked.label, picked.collector],
                     warmup=picked.warmup,
                     retries=picked.retries,

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import structs
-from msgspec.structs import replace
 
 from perfvcs.judge.expectation import Finding, decide
 from perfvcs.judge.guardcheck import GuardCheck, said_by
@@ -158,7 +157,7 @@ def _measured(
 
     try:
         outcome, session = settle(
-            replace(rig, executor=trials),
+            structs.replace(rig, executor=trials),
             (baseline, target),
             request,
             asked.question,

@@ -12,7 +12,6 @@ from struct import iter_unpack
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct
 
 from perfvcs.errors import PerfError
 
@@ -105,7 +104,7 @@ class NotStarted(LaunchError):
     lasting = True
 
 
-class Execution(Struct, frozen=True, kw_only=True):
+class Execution(msgspec.Struct, frozen=True, kw_only=True):
     """The cost of one execution; times are in seconds, amounts in bytes, None if the system does
     not report it.
 

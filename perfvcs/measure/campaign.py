@@ -10,7 +10,6 @@ from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
-from msgspec.structs import asdict, replace
 
 from perfvcs.check.method import CheckRequest
 from perfvcs.jobs.cell import Cell
@@ -97,7 +96,7 @@ def collect(
         measured = versions(repository, group, request, typed=typed)
         alone = measured[0] if len(measured) == 1 else None
         header = SessionHeader(
-            **asdict(Identity.new(request.seed)),
+            **structs.asdict(Identity.new(request.seed)),
             order=ORDER_NAME,
             config=digest(rig.config),
             request=request,
@@ -129,7 +128,9 @@ def resume(
         seen.about([state.commit for state in states if state.dirty is None])
         try:
             measured = versions(repository, header.versions, header.request, typed=header.here)
-            return _measure(replace(rig, config=config, progress=seen), cells, header, measured)
+            return _measure(
+                structs.replace(rig, config=config, progress=seen), cells, header, measured
+            )
         except Changed as error:
             if names := differing(header):
                 raise Changed(
@@ -170,7 +171,7 @@ def _measure(
         if not header.waiting:
             return outcome
         group, *waiting = header.waiting
-        following = asdict(Identity.new(header.request.seed)) | {
+        following = structs.asdict(Identity.new(header.request.seed)) | {
             "versions": group,
             "waiting": waiting,
         }

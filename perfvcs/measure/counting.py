@@ -12,7 +12,6 @@ from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
-from msgspec.structs import replace
 
 from perfvcs.collectors._shared.commandrun import is_python, mentions
 from perfvcs.errors import PerfError
@@ -264,7 +263,7 @@ def _counting(cell: Cell, counter: Counter, *, each: bool) -> Cell:
     from perfvcs.plugins import build
 
     member = build("collectors", counter.collector, dict(counter.options), f"job `{cell.name}`")
-    return replace(
+    return structs.replace(
         cell,
         collector_name=counter.collector,
         collector=member,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perfvcs.jobs import matrix
@@ -13,7 +12,7 @@ from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import KEEP, Config, HookTable, HostsTable, JudgeTable
 
 
-class Request(Struct, frozen=True):
+class Request(msgspec.Struct, frozen=True):
     """What the caller asks of a campaign beyond perf.toml; None leaves perf.toml's word.
 
     ``committed``: HEAD is the commit, not the working tree. ``settled``: labels of jobs that need

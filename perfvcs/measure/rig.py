@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 
 from msgspec import Struct, structs
-from msgspec.structs import replace
 
 from perfvcs.errors import UsageError
 from perfvcs.git.worktree import CheckoutError
@@ -43,11 +42,11 @@ class Rig(Struct, frozen=True):
     def asked(self, request: Request) -> tuple[list[Cell], Rig]:
         """The cells that a request leaves to be measured, and the rig with the knobs asked for."""
         cells, config = request.apply(self.config)
-        return cells, replace(self, config=config)
+        return cells, structs.replace(self, config=config)
 
     def watched(self, progress: Progress) -> Rig:
         """The same, with another view of the progress."""
-        return replace(self, progress=progress)
+        return structs.replace(self, progress=progress)
 
     def sites(self, cells: Sequence[Cell], versions: Sequence[Version]) -> Sites:
         """Where the cells run on versions; what [dirty] of perf.toml leaves out holds for a command

@@ -10,7 +10,6 @@ import tomllib
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
-from msgspec.structs import replace
 
 from perfvcs.errors import PerfError
 from perfvcs.jobs import knobs, matrix
@@ -188,13 +187,15 @@ def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: flo
     tests = proposal.collector == PYTEST
     tried = proposal
     if tests:
-        tried = replace(proposal, collector='{ name = "pytest", repeat = 0, functions = false }')
+        tried = structs.replace(
+            proposal, collector='{ name = "pytest", repeat = 0, functions = false }'
+        )
     config = structs.replace(
         read(tomllib.loads(tried.toml())), build_timeout=f"{max(1, round(min(BUILD, left)))}s"
     )
     try:
         cells = [
-            replace(cell, executions=1, warmup=0, retries=0, timeout=LONGEST_EXECUTION)
+            structs.replace(cell, executions=1, warmup=0, retries=0, timeout=LONGEST_EXECUTION)
             for cell in matrix(config)
         ]
         head = repository.project.head

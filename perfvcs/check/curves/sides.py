@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from perfvcs.check.case import NO_USABLE_VALUE, UNSIZED, Case, decided_change, prepare
@@ -49,7 +48,7 @@ RANGES_APART = "sizes {} to {} and {} to {} do not overlap"
 FEWEST_POSITIVE = 5  # sizes above 0, without which size 0 counts
 
 
-class Sides(Struct, frozen=True, eq=False, dict=True):
+class Sides(msgspec.Struct, frozen=True, eq=False, dict=True):
     """Both sides' rows of a case at the sizes from ``low`` to ``high`` that they share.
 
     ``sized`` is False where the case has no sizes; then all are 1. Values are divided by ``unit``,
@@ -104,7 +103,7 @@ class Sides(Struct, frozen=True, eq=False, dict=True):
         return bool((values == values[0]).all())
 
 
-class FittedCurves(Struct, frozen=True, eq=False, dict=True):
+class FittedCurves(msgspec.Struct, frozen=True, eq=False, dict=True):
     """The curves of many cases at once: the group of a number is the case at that place of
     ``sides``.
     """

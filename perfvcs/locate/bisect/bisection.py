@@ -4,11 +4,12 @@ the search.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import structs
+import msgspec
+from msgspec.structs import replace
 
 from perfvcs.check.movement import Followed
 from perfvcs.jobs import matrix
@@ -53,8 +54,7 @@ if TYPE_CHECKING:
 MOST_SOURCES = 6 << 20  # bytes that a search reads: some 4 s of a processor, which spare two builds
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """What the caller asks for: the ends (empty: the default ones), and the ``budget`` in seconds.
 
     ``brought``: the ends are those of what a merge brought: a verdict says whether they differ.
@@ -62,7 +62,7 @@ class Asked:
 
     good: str = ""
     bad: str = ""
-    wanted: TargetFilter = field(default_factory=TargetFilter)
+    wanted: TargetFilter = msgspec.field(default_factory=TargetFilter)
     budget: float | None = None
     delta: float | None = None
     afresh: bool = False
@@ -158,8 +158,7 @@ def prepare(
     report = None
     if target is None:
         report = last_report(repository, State(good), State(bad), asked.wanted.benchmarks)
-        measured = series_of(repository, cells)
-        if report and (chosen := asked.wanted.target(report, measured)):
+        if report and (chosen := asked.wanted.target(report, series_of(repository, cells))):
             target = _as_target(chosen.change, asked.wanted)
     return Bisection(
         between, target, None, asked.wanted.improvement, begun, report=report, merged=asked.merged
@@ -342,11 +341,10 @@ def _choose_again(
     """Why a target is followed that was chosen before, by what is stored now."""
     assert bisection.begun is not None
     ends = State(bisection.span.good), State(bisection.span.bad)
-    bisection.report = last_report(repository, *ends, wanted.benchmarks)
-    chosen = wanted.target(bisection.report, measured) if bisection.report else None
-    if bisection.report and chosen and is_of(bisection.begun.target, chosen.change):
-        bisection.choice = chosen.choice
-        bisection.also = others(bisection.report, chosen.change)
+    report = bisection.report = last_report(repository, *ends, wanted.benchmarks)
+    chosen = wanted.target(report, measured) if report else None
+    if report and chosen and is_of(bisection.begun.target, chosen.change):
+        bisection.choice, bisection.also = chosen.choice, others(report, chosen.change)
 
 
 def _judged(
@@ -387,7 +385,7 @@ def _within(rig: Rig, bisection: Bisection, asked: Asked, request: Request) -> B
         return None
     merge = bisection.span.commits[named[0]]
     wanted = replace(asked.wanted, benchmarks=target.alone)
-    request = structs.replace(request, jobs=(target.job,))
+    request = replace(request, jobs=(target.job,))
     inner, project = None, rig.repository.project
     for good, bad in brought(project, bisection.span, named[0], everything=asked.merged):
         ends = f"{good[:10]} to {bad[:10]}"

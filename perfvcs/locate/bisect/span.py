@@ -6,9 +6,10 @@ import errno
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.movement import followed
@@ -41,8 +42,7 @@ CURE = (
 )
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(Struct, frozen=True):
     """``commits`` are full ids, the good one first, the bad one last; each is a parent of the next.
 
     ``merges``: the parents of those behind the good one that have several.
@@ -142,8 +142,7 @@ def require_room(home: Path, reasons: Iterable[str]) -> None:
         raise FullDisk(CURES[errno.ENOSPC])
 
 
-@dataclass(frozen=True)
-class TargetFilter:
+class TargetFilter(Struct, frozen=True):
     """What the caller restricts the target to: some ``benchmarks``, and the direction; by default
     the most important of what became worse.
     """
