@@ -47,7 +47,8 @@ def test_a_python_program_has_its_bytecodes_counted(python_project: Project, per
     assert count["word"] == "degradation" and 0.1 < count["effect"] < 0.2
     assert count["executions"] == [2, 2]
     said = perf("check", "HEAD~1", "HEAD", code=None)
-    assert "more bytecodes" in said.out
+    # beside the time, or instead of it, where the machine hides which way the time went
+    assert "more bytecodes" in said.out or "work became worse: bytecodes +" in said.out
 
 
 @pytest.mark.slow
