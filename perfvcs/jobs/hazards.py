@@ -25,6 +25,8 @@ MOST_FILES = 30  # scripts of a command, and those that they start
 MOST_HAZARDS = 20
 MOST_MAKEFILES = 20  # of one command
 MAKE = re.compile(r"\b[bg]?make\b")
+MAKEFILES = ("-f", "--file", "--makefile")  # before the name of one
+NAMED = re.compile(r"(?:-f|--(?:make)?file=)([^=].*)")
 LOOPED = re.compile(r"\$\$[({]?\w{1,50}[)}]?")  # the variable of a loop in a recipe
 START = r"(?:^|[\s;&|(){}`'\"@!-])(?:/[\w./-]{0,99}/)?"  # before a word that a shell runs
 DONE = {
@@ -150,12 +152,12 @@ def _made(root: Path, command: str) -> Iterator[_Text]:
     """The lines that make runs for a command, and for the calls of make in them."""
     asked = [*_makes("", command)][:MOST_MAKEFILES]
     for folder, words in asked:  # which grows meanwhile
-        makefile = Makefile(root / folder)
-        path = posixpath.join(folder, makefile.name)
+        makefile = Makefile(root / folder, _makefile(words))
         targets = [word for word in words if word in makefile.rules] or [makefile.first]
         for name, rule in chain.from_iterable(map(makefile.reached, targets)):
-            for number, line in rule.recipe:
-                yield _Text(path, number, line, shell=True)
+            for path, number, line in rule.recipe:
+                place = posixpath.normpath(posixpath.join(folder, path))
+                yield _Text(place, number, line, shell=True)
                 again = makefile.expanded(line[:LONGEST_LINE].replace("$@", name))
                 if MAKE.search(again) and len(asked) < MOST_MAKEFILES:
                     asked += [call for call in _makes(folder, again) if call not in asked]
@@ -180,6 +182,16 @@ def _makes(folder: str, command: str) -> Iterator[tuple[str, tuple[str, ...]]]:
                 place = posixpath.normpath(turn.join(LOOPED.split(inside)))
                 if not place.startswith(("/", "..")):
                     yield place if place != "." else "", words
+
+
+def _makefile(words: Sequence[str]) -> str:
+    """The file that a call of make names in place of a Makefile; empty if none."""
+    for before, word in pairwise(("", *words)):
+        if before in MAKEFILES:
+            return word
+        if match := NAMED.fullmatch(word):
+            return match[1]
+    return ""
 
 
 def _npm_scripts(words: Sequence[str]) -> set[str]:

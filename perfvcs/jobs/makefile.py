@@ -14,6 +14,7 @@ from typing import NamedTuple
 from perfvcs.jobs.ownfiles import file_text
 
 NAMES = ("GNUmakefile", "makefile", "Makefile")  # in the order in which make looks for them
+MOST_INCLUDED = 50  # files that a Makefile includes
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".o")
 MOST_RULES = 100_000  # targets that are read
 MOST_REACHED = 200  # targets that one needs, and what these need
@@ -23,6 +24,7 @@ MOST_EXPANDED = 4_000_000  # characters of values that stand for variables, in a
 UNSET = {"CC": "cc", "CXX": "c++", "MAKE": "make"}  # what make itself says where nobody does
 RULE = re.compile(r"([^\s:#=][^:#=]*):(?![:=])([^=]*)$")
 VARIABLE = re.compile(r"\s*(?:export\s+)?([\w.-]+)\s*[:?+]*=\s*(.*)")
+INCLUDED = re.compile(r"[-s]?include\s+(.+)")
 USED = re.compile(r"\$[({]([\w.-]+)[)}]")
 # a recipe that is one command, which make only passes on
 PLAIN = re.compile(r"(?:\./)?[\w./-]+(?: +[\w./=:,+-]+)*")
@@ -32,8 +34,9 @@ SILENT = "@-+ \t"  # before a command of a recipe
 
 
 class RecipeLine(NamedTuple):
-    """A command of a recipe, and the line of the Makefile in which it stands."""
+    """A command of a recipe, and the file and line in which it stands."""
 
+    path: str
     number: int
     text: str
 
@@ -47,41 +50,62 @@ class MakeRule:
 
 
 class Makefile:
-    """The rules of a project's Makefile; there are none where it has no such file."""
+    """The rules of a folder's Makefile, or of the file ``name``, and of what they include; there
+    are none where it has no such file.
+    """
 
-    def __init__(self, root: Path) -> None:
-        self.root, self.name = root, ""
+    def __init__(self, root: Path, name: str = "") -> None:
+        self.root = root
         self.rules: dict[str, MakeRule] = {}
         self.phony: set[str] = set()
         self.first = ""  # the target that make makes unasked
         self._variables: dict[str, str] = {}
         self._left = MOST_EXPANDED
-        for name in NAMES:
-            if text := file_text(root / name):
-                self.name = name
-                self._read(text)
+        self._read_files: set[str] = set()
+        for path in (name,) if name else NAMES:
+            if text := file_text(root / path):
+                self._read(path, text)
                 break
 
-    def _read(self, text: str) -> None:
+    def _read(self, path: str, text: str) -> None:
+        self._read_files.add(path)
         rules: list[MakeRule] = []
         for number, line in _joined(text):
             if line.startswith("\t"):
                 command = line.strip().lstrip(SILENT)
                 for rule in rules if command else ():
-                    rule.recipe.append(RecipeLine(number, command))
+                    rule.recipe.append(RecipeLine(path, number, command))
                 continue
             said = line.partition("#")[0].rstrip()
             if match := VARIABLE.fullmatch(said):
                 self._variables.setdefault(match[1], match[2])
             elif (match := RULE.match(said)) and len(self.rules) < MOST_RULES:
                 rules = self._begun(match[1], match[2])
+                if command := match[2].partition(";")[2].strip():
+                    for rule in rules:
+                        rule.recipe.append(RecipeLine(path, number, command.lstrip(SILENT)))
+            elif match := INCLUDED.fullmatch(said.lstrip()):
+                self._include(match[1])
             elif said:
                 rules = []
 
+    def _include(self, names: str) -> None:
+        """Reads what a line includes, seen from the folder in which make runs."""
+        for name in self.expanded(names).split():
+            folder, _, last = name.rpartition("/")
+            if not name.isprintable() or name.startswith("/"):
+                continue
+            paths = [name]
+            if "*" in last:
+                beside = (self.root / folder).glob(last)
+                paths = sorted(str(path.relative_to(self.root)) for path in beside)
+            for path in paths:
+                if path not in self._read_files and len(self._read_files) <= MOST_INCLUDED:
+                    self._read(path, file_text(self.root / path))
+
     def _begun(self, targets: str, needs: str) -> list[MakeRule]:
         """The rules that a line begins or adds to."""
-        plain, _, command = needs.partition(";")
-        needed = self.expanded(plain).replace("|", " ").split()
+        needed = self.expanded(needs.partition(";")[0]).replace("|", " ").split()
         names = self.expanded(targets).split()
         if ".PHONY" in names:
             self.phony.update(needed)
@@ -89,9 +113,6 @@ class Makefile:
         rules = [self.rules.setdefault(name, MakeRule()) for name in names if "%" not in name]
         for rule in rules:
             rule.needs += needed
-        if command.strip():
-            for rule in rules:
-                rule.recipe.append(RecipeLine(0, command.strip().lstrip(SILENT)))
         self.first = self.first or next((name for name in names if name[0] != "."), "")
         return rules
 

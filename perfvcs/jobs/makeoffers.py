@@ -98,7 +98,7 @@ def _of_target(makefile: Makefile, target: str) -> Iterator[Proposal]:
             command,
             target,
             (shlex.join(["make", program]),),
-            copied=((makefile.name, command),),
+            copied=((rule.recipe[0].path, command),),
         )
     # as the last part of `all`
     runs_it = target != makefile.first and target in dict(makefile.reached(makefile.first))
@@ -115,11 +115,12 @@ def _compiled(makefile: Makefile, parts: list[str], called: str) -> Iterator[Pro
     if not both or len(both) < len(parts):
         return
     (name, (_, cmd)), *others = both.items()
+    paths = {name: makefile.rules[name].recipe[0].path for name in both}
     yield Proposal(
         f"a project with a Makefile: what make {called} compiles and runs",
         cmd,
         name,
         tuple(compiled for compiled, _ in both.values()),
         beside=tuple((other, run) for other, (_, run) in others),
-        copied=tuple((makefile.name, text) for pair in both.values() for text in pair),
+        copied=tuple((paths[name], text) for name, pair in both.items() for text in pair),
     )

@@ -101,6 +101,27 @@ def test_what_make_is_called_for_again_is_searched(project: Project, recipe: str
     assert named(project, "make again") == []
 
 
+@pytest.mark.parametrize(
+    "call", ["-f mk/x.mk", "-fmk/x.mk", "--file=mk/x.mk", "--makefile mk/x.mk"]
+)
+def test_a_makefile_of_another_name_is_searched(project: Project, call: str) -> None:
+    project.write("Makefile", f"run:\n\ttrue\ncheck:\n\t$(MAKE) {call} run\n")
+    project.write("mk/x.mk", "run:\n\trm -f x\n")
+    assert named(project, f"make {call} run") == ["mk/x.mk:2 removes"]
+    assert named(project, "make check") == ["mk/x.mk:2 removes"]
+    assert named(project, "make run") == []
+
+
+def test_what_a_makefile_includes_is_searched(project: Project) -> None:
+    project.write("Makefile", "PARTS = mk\ninclude $(PARTS)/*.mk\n-include none.mk /etc/x.mk\n")
+    project.write("mk/a.mk", "include mk/b.mk Makefile\nbench: data ; sudo true\n")
+    project.write("mk/b.mk", "data:\n\tcurl x\n")
+    found = ["mk/a.mk:2 asks for root", "mk/b.mk:2 downloads"]
+    assert named(project, "make bench") == found
+    project.write("tests/Makefile", "sinclude ../mk/b.mk\n")
+    assert named(project, "make -C tests data") == ["mk/b.mk:2 downloads"]
+
+
 def test_a_script_above_the_folder_of_its_command_is_searched(project: Project) -> None:
     project.write("tools/run-tests.py", "import os\nshutil.rmtree(path)\n")
     found = ["tools/run-tests.py:2 removes"]
