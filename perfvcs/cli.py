@@ -7,10 +7,10 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Any
 
 import click
@@ -25,8 +25,6 @@ INTERRUPTED = 130  # 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE, as git does
 FOLDER_GONE = 10  # as where there is no repository
 OF_BOTH = ("check", "help", "version")  # commands that Linux perf has, too
-
-_SUMMARY = r'(?ms:^def command\([^"]*?:(?: *#[^\n]*)?\n    r?"""(.+?)(?:"""|\n\s*\n))'
 
 
 class Commands(click.Group):
@@ -213,8 +211,12 @@ def _summary(stem: str) -> str:
     all of them takes longer.
     """
     with open(f"{COMMANDS}/{stem}.py", encoding="utf-8") as file:
-        found = re.search(_SUMMARY, file.read())
-    return " ".join(found[1].split()).rstrip(".") if found else ""
+        _, _, command = file.read().partition("\ndef command(")
+    signature, _, docstring = command.partition('"""')
+    if "\n\n" in signature:  # it has none, and this is the one of another function
+        return ""
+    lines = map(str.strip, docstring.partition('"""')[0].split("\n"))
+    return " ".join(takewhile(bool, lines)).rstrip(".")
 
 
 def _suggestion(name: str) -> str:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from click import Command
 
 NOT_WRAPPED = "\b"  # click leaves the paragraph that begins with it as it is
-
-
-class HasEpilog(Protocol):
-    """A command of click: what ends its help."""
-
-    epilog: str | None
-
-
-C = TypeVar("C", bound=HasEpilog)
+C = TypeVar("C", bound="Command")
 
 
 def examples(*rows: tuple[str, str]) -> Callable[[C], C]:
