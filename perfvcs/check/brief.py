@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
-from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -92,14 +91,14 @@ def brief(
         entry.unit: _line(report, entry, several, (causes or {}).get(entry.unit, ()))
         for entry in moved
     }
-    jobs, shown = _jobs(report, lines)
+    jobs, hidden, shown = _jobs(report, lines)
     listed = [line for unit, line in lines.items() if unit not in shown]
     rest = [line for line in (_bound(report), *_apart(report)) if line]
     return Brief(
         sentence(report, moved),
         criteria(report.judged_by, whole=whole),
-        jobs[:JOBS],
-        max(0, len(jobs) - JOBS),
+        jobs,
+        hidden,
         listed[:MOST_LISTED],
         max(0, len(listed) - MOST_LISTED),
         rest,
@@ -108,9 +107,9 @@ def brief(
 
 def _jobs(
     report: Report, moved: Mapping[JobUnit, BriefLine]
-) -> tuple[list[BriefLine], set[JobUnit]]:
-    """A line per job, of its metric that says most, but for jobs of one unit that moved; and the
-    units that need no line of their own.
+) -> tuple[list[BriefLine], int, set[JobUnit]]:
+    """A line per job, of its metric that says most, but for jobs of one unit that moved; how many
+    more jobs there are; and the units that need no line of their own.
 
     A job that was measured as a whole says itself what moved there.
     """
@@ -123,7 +122,7 @@ def _jobs(
     units_of: dict[str, dict[JobUnit, None]] = defaultdict(dict)
     for change in report.changes:
         units_of[change.series][change.job, change.uid] = None
-    weighed: list[tuple[tuple[bool, float], BriefLine]] = []
+    ranked: list[tuple[tuple[str, str], Overall, list[Overall], BriefLine | None]] = []
     for group, metrics in groups.items():
         clocks = {overall.metric: overall for overall in metrics}
         first, *others = sorted(metrics, key=_moved_first)
@@ -133,16 +132,20 @@ def _jobs(
         if first.units == 1 and units[0] in moved:
             continue
         whole = [unit for unit in units if is_whole(*unit)]
-        line = _job(names[group], first, others, counts[first.job_metric])
-        if len(whole) == 1 and whole[0] in moved:
+        said_of_it = moved.get(whole[0]) if len(whole) == 1 else None
+        if said_of_it:
             shown.add(whole[0])
-            said_of_it = moved[whole[0]]
+        ranked.append((group, first, others, said_of_it))
+    ranked.sort(key=lambda row: _weight(row[1]))
+    lines = []
+    for group, first, others, said_of_it in ranked[:JOBS]:
+        line = _job(names[group], first, others, counts[first.job_metric])
+        if said_of_it:
             line = msgspec.structs.replace(
                 line, details=said_of_it.details, accept=said_of_it.accept
             )
-        weighed.append((_weight(first), line))
-    weighed.sort(key=itemgetter(0))
-    return [line for _, line in weighed], shown
+        lines.append(line)
+    return lines, max(0, len(ranked) - JOBS), shown
 
 
 def _moved_first(overall: Overall) -> tuple[bool, tuple[int, str]]:

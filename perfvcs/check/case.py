@@ -202,20 +202,20 @@ class Pair(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def baseline(self) -> Sessions:
         """The baseline's medians."""
-        return tuple(tuple(execution.value for execution in session) for session in self.before)
+        return _values(self.before)
 
     @cached_property
     def target(self) -> Sessions:
         """The target's medians."""
-        return tuple(tuple(execution.value for execution in session) for session in self.after)
+        return _values(self.after)
 
     @cached_property
     def builds(self) -> tuple[BuildsOfSessions, BuildsOfSessions] | None:
         """The build of each execution; None where every session has one build a side."""
-        before, after = _builds(self.before), _builds(self.after)
-        if not any(len(set(session)) > 1 for session in (*before, *after)):
+        sessions = (*self.before, *self.after)
+        if not any(len({execution.place[0] for execution in session}) > 1 for session in sessions):
             return None
-        return before, after
+        return _builds(self.before), _builds(self.after)
 
     @property
     def executions(self) -> tuple[int, int]:
@@ -223,8 +223,12 @@ class Pair(msgspec.Struct, frozen=True, dict=True):
         return sum(map(len, self.before)), sum(map(len, self.after))
 
 
+def _values(side: ExecutionsOfSessions) -> Sessions:
+    return tuple([tuple([execution.value for execution in session]) for session in side])
+
+
 def _builds(side: ExecutionsOfSessions) -> BuildsOfSessions:
-    return tuple(tuple(execution.place[0] for execution in session) for session in side)
+    return tuple([tuple([execution.place[0] for execution in session]) for session in side])
 
 
 def _size_sets(sizes: Sizes) -> set[int]:

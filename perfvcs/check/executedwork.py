@@ -74,6 +74,8 @@ def beside(
     nothing.
     """
     work = _work(changes, in_python)
+    if not work and not by_unit:
+        return [*changes]
     cpu = {_unit(change): change for change in changes if change.metric == "cpu"}
     judged = [
         _judged(change, found, cpu.get(_unit(change)), drawn=change.job in drawn)

@@ -93,12 +93,15 @@ def entries(report: Report) -> list[MovedBenchmark]:
 
     A unit that moved more than twice as much as the process around it comes before that.
     """
-    time = _time_spent(report.changes)
     moved: dict[JobUnit, list[Change]] = defaultdict(list)
-    clocks: dict[SizedUnit, dict[str, Change]] = defaultdict(dict)
     for change in report.changes:
         if said(change).moved:
             moved[change.job, change.uid].append(change)
+    if not moved:
+        return []
+    time = _time_spent(report.changes)
+    clocks: dict[SizedUnit, dict[str, Change]] = defaultdict(dict)
+    for change in report.changes:
         if change.metric in CLOCKS:
             clocks[SizedUnit.of(change)][change.metric] = change
     benchmarks = [_entry(changes, time, clocks) for changes in moved.values()]
@@ -297,16 +300,17 @@ def _time_spent(changes: Iterable[Change]) -> dict[SizedUnit, float]:
     times: dict[SizedUnit, float] = {}
     amounts: dict[SizedUnit, float] = {}
     largest: dict[tuple[str, str], float] = defaultdict(float)
-    rows = list(changes)
-    for change in rows:
-        amount = abs(change.baseline or change.target or 0.0)
+    rows = [
+        (change, SizedUnit.of(change), abs(change.baseline or change.target or 0.0))
+        for change in changes
+    ]
+    for change, unit, amount in rows:
         if change.unit == "s":
-            unit = SizedUnit.of(change)
             times[unit] = max(times.get(unit, 0.0), amount)
         largest[change.job, change.metric] = max(largest[change.job, change.metric], amount)
     whole = max(times.values(), default=0.0) or WHOLE
-    for change in rows:
-        unit, most = SizedUnit.of(change), largest[change.job, change.metric]
-        share = abs(change.baseline or change.target or 0.0) / most if most else 1.0
+    for change, unit, amount in rows:
+        most = largest[change.job, change.metric]
+        share = amount / most if most else 1.0
         amounts[unit] = max(amounts.get(unit, 0.0), share * whole)
     return amounts | times

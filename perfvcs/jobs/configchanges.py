@@ -118,5 +118,6 @@ def _value(value: object) -> str:
 
 def texts(value: object) -> list[str]:
     """The texts of a key that has one, or a list of them."""
-    several = value if isinstance(value, list) else [value]
-    return [text for text in several if isinstance(text, str)]
+    if isinstance(value, str):
+        return [value]
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []

@@ -74,7 +74,7 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         bound = [
             f"{name}={value}" for name, value in self.params.items() if str(value) != self.workload
         ]
-        return " ".join(part for part in (self.name, self.args, self.workload, *bound) if part)
+        return " ".join(filter(None, (self.name, self.args, self.workload, *bound)))
 
 
 class Collected(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -126,20 +126,21 @@ class Check(msgspec.Struct, frozen=True):
         repository, pair = self.repository, (self.baseline, self.target)
         inside: dict[JobUnit, list[str]] = {}
         names: list[str] = []
+        after = _headers(repository, self.target)
         if any(said(change).moved for change in self.report.changes):
-            before, after = (_headers(repository, state) for state in pair)
+            before = _headers(repository, self.baseline)
             inside = causes(before, after, repository.profiles, self.report)
             names = files(repository, *pair)
         scheduler, blamed = self.outcome.scheduler if self.outcome else "", self._blamed()
-        known = Known(self._pairs, scheduler, names, shown, bool(blamed))
+        known = Known(after, self._pairs, scheduler, names, shown, bool(blamed))
         steps = following(repository, *pair, self.report, known)
-        return Background(inside, names, blamed, steps, self._by_pairs())
+        return Background(inside, names, blamed, steps, self._by_pairs(after))
 
-    def _by_pairs(self) -> str:
+    def _by_pairs(self, after: Sequence[Header]) -> str:
         """Of how many pairs in turns the report is, where more are stored than were measured now,
         or those of several sessions count; else empty.
         """
-        own, stored = self._pairs, _pairs_by_session(self.repository, self.baseline, self.target)
+        own, stored = self._pairs, _pairs_by_session(after, self.baseline, self.target)
         total = sum(stored.values())
         if own and total > own:
             command = f"perf check {self.baseline.name} {self.target.name}{self.report.about}"
@@ -180,18 +181,21 @@ class Check(msgspec.Struct, frozen=True):
 
 def _headers(repository: Repository, state: State) -> list[Header]:
     """The headers of the profiles of a state."""
-    headers = repository.index.headers([state.filed])
-    return [header for header in headers if header.dirty == state.dirty]
+    return [
+        header
+        for header in repository.index.headers([state.filed])
+        if header.dirty == state.dirty and (state.product or header.design.product is None)
+    ]
 
 
-def _pairs_by_session(repository: Repository, baseline: State, target: State) -> dict[str, int]:
-    """How many pairs of two commits each session has measured in turns, by the job with the most;
-    none where one side is not a commit.
+def _pairs_by_session(headers: Sequence[Header], baseline: State, target: State) -> dict[str, int]:
+    """How many pairs of two commits each session has measured in turns, by the job with the most
+    among the target's ``headers``; none where one side is not a commit.
     """
     if baseline.dirty or target.dirty or baseline.product or target.product:
         return {}
     pairs: Counter[tuple[str, str, str]] = Counter()
-    for header in _headers(repository, target):
+    for header in headers:
         if {baseline.commit, target.commit} <= set(header.design.versions):
             job = header.job
             pairs[header.collected.session, job.label, job.collector] += header.design.executions

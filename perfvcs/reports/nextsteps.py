@@ -33,13 +33,14 @@ ACCEPTING = "If it is wanted: perf accept ID --reason TEXT"
 
 
 class Known(NamedTuple):
-    """What decides about the next step beside the report.
+    """What decides about the next step beside the report: the ``headers`` of the target.
 
     ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is
     one. ``files`` differ. ``shown``: the reader looks at both already; ``blamed``: somebody has
     named the function already.
     """
 
+    headers: Sequence[Header]
     pairs: int = 0
     scheduler: str = ""
     files: Sequence[str] = ()
@@ -54,12 +55,13 @@ def following(
     moved = [change for change in report.changes if said(change).sure]
     if not moved:
         products = [state.product for state in (baseline, target) if state.product]
-        measured = [stored.header for stored in repository.measured(target)]
-        seeded = {header.job.label for header in measured if SEED_PLACEHOLDER in header.job.cmd}
+        seeded = {
+            header.job.label for header in known.headers if SEED_PLACEHOLDER in header.job.cmd
+        }
         return settling(
             report,
             known.pairs,
-            lambda job: _noise(measured, job),
+            lambda job: _noise(known.headers, job),
             known.scheduler,
             products,
             seeded,
@@ -161,12 +163,12 @@ def between_them(
     return len(inner), len(measured)
 
 
-def _noise(measured: Sequence[Header], job: str) -> str:
+def _noise(headers: Sequence[Header], job: str) -> str:
     """What disturbed the newest measurement of a job, with the cure; empty where nothing is
     known.
     """
     newest = max(
-        (header for header in measured if header.job.label == job),
+        (header for header in headers if header.job.label == job),
         key=lambda header: header.collected.started,
         default=None,
     )

@@ -52,7 +52,7 @@ def test_what_hosts_measured_is_searched_on_the_same_hosts(project: Project) -> 
     three = project.commit("three")
     before, after = interleaved([one, three], [noisy(0.01), noisy(0.011, seed=2)])
     sides, report = (State(one), State(three)), compare([before], [after])
-    known = Known(10, "tcp://hosts:8786")
+    known = Known((), 10, "tcp://hosts:8786")
     (said,) = following(Repository.find(create=True), *sides, report, known)
     assert said.startswith("Next: find the commit (1 between is not measured): perf bisect ")
     assert said.endswith(" --scheduler tcp://hosts:8786")
