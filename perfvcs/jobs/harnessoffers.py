@@ -34,8 +34,17 @@ REPORTING = {
 # of Go: 100 runs of 300 ns each vary 18-fold from one execution to the next, those of 20 ms by 5 %
 GO_OPTIONS = "-test.run ^$ -test.bench . -test.benchtime"
 GO_ALL, GO_LEAST, GO_MOST = 1000, 20, 200  # ms of all benchmarks of an execution, and of one
+GO_BENCHMARKS = re.compile(r"^func Benchmark\w*\(", re.MULTILINE)
+GO_TESTS = re.compile(r"^func (?:Test|Example|Fuzz)\w*\(", re.MULTILINE)
 GO_PROGRAM = re.compile(r"^package main\b", re.MULTILINE)
 CRITERION_OPTIONS = "--noplot --warm-up-time 0.1 --measurement-time 0.3"
+# which takes whole seconds only
+OLD_CRITERION = re.compile(
+    r"^(?:criterion\b|\[[\w.-]{1,50}\.criterion\]\n(?:[a-z-]{1,30} *=[^\n]*\n){0,9}version\b)"
+    r"[^\n]*[\"^~= ]0\.[0-3]\b",
+    re.MULTILINE,
+)
+OLD_CRITERION_OPTIONS = "--noplot --warm-up-time 1 --measurement-time 1"
 CRITERION_FOLDER = '{ format = "criterion", file = "target/criterion" }'
 PYPERF_OPTIONS = "--processes 1 --warmups 1 --values 3 --min-time 0.05 --quiet -o pyperf.json"
 PYPERF_FILE = '{ format = "pyperf", file = "pyperf.json" }'
@@ -64,7 +73,9 @@ def cargo(root: Path, manifest: str) -> Iterator[Proposal]:
     chosen = "".join(f" --bench {name}" for name in names)
     cmd, reads = f"cargo bench --quiet{chosen}", TIMED_LINES
     if "criterion" in manifest:
-        cmd, reads = f"{cmd} -- {CRITERION_OPTIONS}", CRITERION_FOLDER
+        old = OLD_CRITERION.search(manifest)
+        options = OLD_CRITERION_OPTIONS if old else CRITERION_OPTIONS
+        cmd, reads = f"{cmd} -- {options}", CRITERION_FOLDER
     elif "divan" in manifest:
         reads = quoted("divan")
     elif "#[bench]" in text:
@@ -81,11 +92,11 @@ def go(root: Path) -> Iterator[Proposal]:
     if not (root / "go.mod").exists():
         return
     counts: dict[str, int] = {}
+    tested = False
     for path in project_files(root, "**/*_test.go"):
-        inside = path.parent.relative_to(root).as_posix()
-        counts[inside] = counts.get(inside, 0) + len(
-            re.findall(r"^func Benchmark\w*\(", file_text(path), re.MULTILINE)
-        )
+        inside, text = path.parent.relative_to(root).as_posix(), file_text(path)
+        counts[inside] = counts.get(inside, 0) + len(GO_BENCHMARKS.findall(text))
+        tested = tested or GO_TESTS.search(text) is not None
     for inside, count in sorted(counts.items(), key=lambda pair: -pair[1])[:2]:
         if count:
             package = "." if inside == "." else f"./{inside}"
@@ -99,7 +110,7 @@ def go(root: Path) -> Iterator[Proposal]:
                 (f"go test -c -o {program} {shlex.quote(package)}",),
                 reads=quoted("go"),
             )
-    if counts:
+    if tested:
         yield Proposal(
             "a Go project with tests", "go test -count=1 ./...", "tests", ("go test -run ^$ ./...",)
         )

@@ -52,6 +52,11 @@ RUST_TESTS = (
     "sh -c 'for test in target/release/deps/*; do"
     ' case $test in *.*) ;; *) "$test" --quiet || exit 1 ;; esac; done\''
 )
+# of other packages, and of documents
+OTHER_RUST_TESTS = re.compile(
+    r"#\[[\w:]{1,50}test\b|#\[rstest\b|\bproptest!|\bquickcheck\b|^[ \t]{0,99}//[/!] ?```",
+    re.MULTILINE,
+)
 RUST_PROGRAM = re.compile(
     r"^[ \t]{0,99}(?:\[\[[ \t]{0,99}['\"]?bin\b|['\"]?bin['\"]?[ \t]{0,99}=)", re.MULTILINE
 )  # in Cargo.toml
@@ -220,7 +225,8 @@ def _rust(root: Path) -> Iterator[Proposal]:
             ("cargo build --release",),
         )
     # rustdoc compiles the tests of the documents in each execution
-    tested = any("#[test]" in file_text(path) for path in project_files(root, "**/*.rs"))
+    texts = [file_text(path) for path in project_files(root, "**/*.rs")]
+    tested = any("#[test]" in text for text in texts)
     # whose programs cargo builds for the tests, beside these
     runs = any((root / name).exists() for name in ("src/main.rs", "src/bin"))
     alone = not runs and not RUST_PROGRAM.search(text)
@@ -228,7 +234,8 @@ def _rust(root: Path) -> Iterator[Proposal]:
         # cargo itself executes twenty times as much as the tests of a small library
         build = ("cargo test --release --quiet --tests --no-run",)
         yield Proposal("a Rust project with tests, without cargo", RUST_TESTS, "tests", build)
-    for option in (" --tests", " --lib", "") if tested else ("",):
+    otherwise = ("",) if any(map(OTHER_RUST_TESTS.search, texts)) else ()
+    for option in (" --tests", " --lib", "") if tested else otherwise:
         cmd = f"cargo test --release --quiet{option}"
         yield Proposal("a Rust project with tests", cmd, "tests", (f"{cmd} --no-run",))
 

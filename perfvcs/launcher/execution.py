@@ -33,8 +33,11 @@ SAYS_WHY = (
     r"|not found|undefined reference|[Nn]o module named|[Rr]equires|[Cc]ould not|[Cc]an(?:not|'t)"
     r"|[Ff]ailed to"
 )
-# what make and pip add to it, and where Lua was then
-ADDED = r"make(?:\[\d+\])?: \*\*\*|note: This|hint: |\[end of output\]|Error \d+$|^\[C\]: in "
+# what make, pip and cargo add to it, and where Lua was then
+ADDED = (
+    r"make(?:\[\d+\])?: \*\*\*|note: This|hint: |\[end of output\]|Error \d+$|^\[C\]: in "
+    r"|error: (?:bench|test) failed|error: could not compile `"
+)
 # of a process that a program started, as Python and shells say it; itself it would have failed
 MISSED = (
     r"^(?:\S*python[\d.]*: |ModuleNotFoundError: )(No module named .*)"

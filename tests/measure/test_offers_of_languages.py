@@ -174,6 +174,31 @@ def test_tests_of_rust_run_without_cargo_and_fail_where_one_fails(project: Proje
     assert (said.returncode, said.stdout.count("running 1 test")) == (0, 2)
 
 
+@pytest.mark.parametrize(
+    ("source", "tested"),
+    [
+        ("pub fn fast() {}\n", False),
+        ('#[cfg(feature = "test")]\npub fn fast() {}\n', False),
+        ("#[tokio::test]\nasync fn fast() {}\n", True),
+        ("/// ```\n/// fast();\n/// ```\npub fn fast() {}\n", True),
+    ],
+)
+def test_a_rust_project_without_tests_has_none_to_run(
+    project: Project, source: str, tested: bool
+) -> None:
+    project.write("Cargo.toml", '[package]\nname = "fast"\n')
+    project.write("src/lib.rs", source)
+    assert ("cargo test --release --quiet" in commands(project)) is tested
+
+
+def test_a_go_project_with_benchmarks_alone_has_no_tests(project: Project) -> None:
+    project.write("go.mod", "module fast\n")
+    project.write("fast_test.go", "func BenchmarkFast(b *testing.B) {\n")
+    assert "go test -count=1 ./..." not in commands(project)
+    project.write("slow_test.go", "func TestSlow(t *testing.T) {\n")
+    assert "go test -count=1 ./..." in commands(project)
+
+
 def test_tests_of_perl_that_need_a_missing_module_are_left_out(project: Project) -> None:
     project.write("t/a.t", "use Test::More;\n")
     project.write("t/b.t", "use Test::Needs 'URI';\n")

@@ -209,6 +209,31 @@ def test_hidden_benchmarks_of_catch2_are_named(project: Project) -> None:
             "target/criterion",
         ),
         (
+            {
+                "benches/a.rs": "",
+                "Cargo.toml": '[package]\n[dev-dependencies]\ncriterion = { version = "0.3.6" }\n',
+            },
+            "cargo bench --quiet --bench a -- --noplot --warm-up-time 1 --measurement-time 1",
+            "target/criterion",
+        ),
+        (
+            {
+                "benches/a.rs": "",
+                "Cargo.toml": "[package]\n[dev-dependencies.criterion]\n"
+                'default-features = false\nversion = "0.3"\n',
+            },
+            "cargo bench --quiet --bench a -- --noplot --warm-up-time 1 --measurement-time 1",
+            "target/criterion",
+        ),
+        (
+            {
+                "benches/a.rs": "",
+                "Cargo.toml": '[package]\n[dev-dependencies]\ncriterion = "0.5.1"\nnum = "0.3"\n',
+            },
+            "cargo bench --quiet --bench a -- --noplot --warm-up-time 0.1",
+            "target/criterion",
+        ),
+        (
             {"Cargo.toml": '[package]\n[[bench]]\nname = "b"\nharness = false\n'},
             "cargo bench --quiet --bench b",
             "regex",
