@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
 
@@ -18,7 +17,36 @@ from perfvcs.check.vocabulary import ACCEPTABLE
 from perfvcs.text.quantity import percent
 
 if TYPE_CHECKING:
+    from dataclasses import dataclass
+
     from perfvcs.profile import Job
+
+    @dataclass(frozen=True, match_args=False)
+    class Acceptable(Protocol):
+        """What is accepted or not, a struct: a ``Change``, or what is kept of one; ``effect`` is
+        target/baseline - 1.
+        """
+
+        job: str
+        uid: str
+        size: float | None
+        metric: str
+        series: str
+        word: str
+        better: str
+        effect: float | None
+        low: float | None
+        high: float | None
+        delta: float | None
+        gate: bool
+        reason: str
+        accepted: str | None
+        since: str
+
+        @property
+        def shift(self) -> float | None:
+            """Target - baseline in the metric's unit; None where it is not known."""
+
 
 ID_DIGITS = 7  # hex digits
 SERIES_DIGITS = 12  # hex digits of a series key in the file
@@ -113,33 +141,6 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
         return not (
             way.contains(way.baseline, self.baseline) and way.contains(self.target, way.baseline)
         )
-
-
-@dataclass(frozen=True, match_args=False)
-class Acceptable(Protocol):
-    """What is accepted or not, a struct: a ``Change``, or what is kept of one; ``effect`` is
-    target/baseline - 1.
-    """
-
-    job: str
-    uid: str
-    size: float | None
-    metric: str
-    series: str
-    word: str
-    better: str
-    effect: float | None
-    low: float | None
-    high: float | None
-    delta: float | None
-    gate: bool
-    reason: str
-    accepted: str | None
-    since: str
-
-    @property
-    def shift(self) -> float | None:
-        """Target - baseline in the metric's unit; None where it is not known."""
 
 
 class Move(NamedTuple):

@@ -16,6 +16,8 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct
+
 from perfvcs.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -98,8 +100,7 @@ def of_metric(metric: str, *, calls: bool = False) -> Delta:
     return CALLS_DELTA if calls else BY_METRIC.get(metric, USUAL_DELTA)
 
 
-@dataclass(frozen=True)
-class CheckRequest:
+class CheckRequest(Struct, frozen=True):
     """What the caller asks of a comparison: the method, the smallest relative effect that counts,
     and the bound that settles what delta leaves open; None leaves the word to the rules.
 

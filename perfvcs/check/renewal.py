@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perfvcs.check.acceptance import DEFAULT_DELTA, Acceptable, Acceptance, Kind, Way
+from perfvcs.check.acceptance import DEFAULT_DELTA, Acceptance, Kind, Way
 from perfvcs.check.change import Change
 from perfvcs.check.vocabulary import said
 from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
+    from perfvcs.check.acceptance import Acceptable
     from perfvcs.check.change import Report
 
 SHIFT_TOLERANCE = 0.1  # of an accepted shift, which has no interval

@@ -7,10 +7,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import IO
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.environment.variables import SEED_PLACEHOLDER
 from perfvcs.errors import NO_SPACE, PerfError, UsageError, nearest
@@ -50,8 +52,7 @@ class WorkloadError(PerfError):
     exit_code = 5
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(Struct, frozen=True):
     """A literal, and the base of those that are generated.
 
     ``name`` is stable and readable, ``params`` are bound as ``{n}`` in the command, ``size`` is
@@ -59,8 +60,11 @@ class Workload:
     """
 
     name: str
-    params: Mapping[str, ParameterValue] = field(default_factory=dict, hash=False)
+    params: Mapping[str, ParameterValue] = {}
     size: float | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.size))
 
     def prepare(self, cwd: Path, folder: Path, env: Mapping[str, str]) -> str:  # noqa: ARG002
         """The text for ``{workload}``; a generated file is put into ``folder``, commands run in
@@ -89,8 +93,7 @@ class Workload:
         return {}
 
 
-@dataclass(frozen=True)
-class NumberWorkload(Workload):
+class NumberWorkload(Workload, frozen=True):
     """An integer as text."""
 
     def source(self, cwd: Path, text: str) -> dict[str, str]:  # noqa: ARG002
@@ -98,8 +101,7 @@ class NumberWorkload(Workload):
         return {}
 
 
-@dataclass(frozen=True)
-class String(Workload):
+class String(Workload, frozen=True):
     """Random lower-case letters and digits, ``length`` characters of them; without a ``seed`` each
     block has its own.
     """
@@ -122,8 +124,7 @@ class String(Workload):
         return {self.name: hashlib.sha256(text.encode()).hexdigest()[:16]}
 
 
-@dataclass(frozen=True)
-class FileWorkload(Workload):
+class FileWorkload(Workload, frozen=True):
     """A generated file of exactly ``length`` bytes, the same on every machine; without a ``seed``
     each block has its own.
     """
@@ -159,8 +160,7 @@ class FileWorkload(Workload):
         return {self.name: digest} if digest else {}
 
 
-@dataclass(frozen=True)
-class OutputWorkload(Workload):
+class OutputWorkload(Workload, frozen=True):
     """The standard output of a command as a file.
 
     The command is run for every ``prepare``, since it may itself differ between revisions; equal

@@ -4,8 +4,9 @@ one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from perfvcs.git.changes import committed
 from perfvcs.git.project import UnknownRevision
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from perfvcs.profile.summary import Measured
 
 
-@dataclass(frozen=True)
-class State:
+class State(Struct, frozen=True, eq=False):
     """What a verdict is about: a commit, or a commit with uncommitted changes (their hash) on top.
 
     ``below`` is the parent of a commit whose changes were measured before they were committed: its
@@ -30,7 +30,17 @@ class State:
     commit: str
     dirty: str | None = None
     below: str | None = None
-    product: str | None = field(default=None, compare=False)
+    product: str | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @property
+    def _key(self) -> tuple[str, str | None, str | None]:
+        return self.commit, self.dirty, self.below
 
     @property
     def name(self) -> str:

@@ -10,11 +10,12 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from math import prod
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 DIGITS = 16  # of a digest
 PIECE = 512  # bytes of a line that a pattern sees at once
@@ -74,8 +75,7 @@ def _ways(parsed: Any, *, inside: bool) -> Iterator[int]:
                     yield from _ways(part, inside=inside)
 
 
-@dataclass
-class ExecutionResult:
+class ExecutionResult(Struct):
     """The result of one execution, as it comes.
 
     ``normalise`` is a pattern whose matches do not count, a line at a time; it is ``verified``. Nor
@@ -95,7 +95,7 @@ class ExecutionResult:
     _digest: Any = None
     _line: bytes = b""
     _spent: float = 0.0
-    _pattern: re.Pattern[bytes] | None = field(default=None, repr=False)
+    _pattern: re.Pattern[bytes] | None = None
 
     def begin(self) -> None:
         """An execution begins."""
