@@ -137,9 +137,8 @@ def _files_left(plain: Plain) -> GuardCheck:
 def _folders(plain: Plain) -> GuardCheck:
     if changed := plain.target.changed:
         names = listed(list(dict.fromkeys(changed)))
-        return GuardCheck(
-            "rejected", f"{plain.job}, or its build, changes files of the base's copy: {names}"
-        )
+        of_base = "files of the base's copy, or of a build that is kept"
+        return GuardCheck("rejected", f"{plain.job}, or its build, changes {of_base}: {names}")
     return _untried(plain) or PASSED
 
 

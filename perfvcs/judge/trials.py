@@ -16,6 +16,7 @@ from perfvcs.judge.plain import BASE, Side
 from perfvcs.judge.sandbox import Sandbox
 from perfvcs.judge.spoilt import replaced, standing_in
 from perfvcs.measure.executor import LocalExecutor, Wanted
+from perfvcs.repository.seals import remove_foreign
 from perfvcs.text.words import listed
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ class _Executor(LocalExecutor):
         before = self._copies()
         super()._prepare(position, kind, stack)
         changed = differing(before, self._copies()) if before else set()
-        self._by_builds.setdefault(position, set()).update(changed)
+        self._by_builds.setdefault(position, set()).update(changed, self._foreign())
 
     def _copies(self) -> Stamps:
         """The base's copies as they are now; empty where none could be made."""
@@ -276,7 +277,12 @@ class _Executor(LocalExecutor):
         """
         before, self._stamps = self._stamps, self._copies()
         if position != BASE:
-            self._trials.note(differing(before, self._stamps), position)
+            self._trials.note([*differing(before, self._stamps), *self._foreign()], position)
+
+    def _foreign(self) -> list[str]:
+        """The seals of kept builds and environments that what ran here has written."""
+        home = self.sites.home
+        return [str(path.relative_to(home)) for path in remove_foreign(home)]
 
     def _sealed(self, run: Run) -> tuple[str, ...]:
         assert self._sandbox is not None

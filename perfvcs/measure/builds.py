@@ -25,6 +25,7 @@ from perfvcs.jobs.config import Config, seconds
 from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.native import native_folder
 from perfvcs.profile.buildidentity import COMPILER_NAME
+from perfvcs.repository import seals
 from perfvcs.system.disk import entries, remove
 
 SOURCE_SUFFIXES = ("c", "C", "cc", "cp", "cpp", "cxx", "CPP", "c++")
@@ -160,7 +161,8 @@ class Builds:
         """
         place = self.folder / key
         try:
-            if (place / DIGEST).read_text() != _digest(place / "tree"):
+            sealed = seals.holds(place / DIGEST)
+            if not sealed or (place / DIGEST).read_text() != _digest(place / "tree"):
                 raise ValueError(key)
         except (OSError, ValueError):
             _forget(place)
@@ -194,7 +196,7 @@ class Builds:
                 symlinks=True,
                 ignore=lambda folder, _: {".git"} if Path(folder) == checkout else (),
             )
-            (place / DIGEST).write_text(_digest(place / "tree"))
+            seals.write(place / DIGEST, _digest(place / "tree").encode())
             self._prune()
         except (OSError, shutil.Error):
             with suppress(OSError):

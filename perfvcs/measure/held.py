@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from perfvcs.system import disk
+from perfvcs.repository import seals
 from perfvcs.system.disk import remove
 from perfvcs.text.words import listed
 
@@ -95,8 +95,8 @@ class Held:
         self._left = self.sealed
         if keep:
             size = sum(path.lstat().st_blocks * 512 for path in self.folder.rglob("*"))
-            disk.write(self.folder / SEAL, json.dumps(self.sealed).encode())
-            disk.write(self.folder / COMPLETE, json.dumps(about | {"bytes": size}).encode())
+            seals.write(self.folder / SEAL, json.dumps(self.sealed).encode())
+            seals.write(self.folder / COMPLETE, json.dumps(about | {"bytes": size}).encode())
 
     def enter(self, user: User) -> bool:
         """Makes it what ``user`` left; False where that is no longer known, or another user has
@@ -241,6 +241,8 @@ def take(place: Path, user: User) -> Held | None:
             return None
         held.users.append(user)
         return held
+    if not all(seals.holds(place / name) for name in (SEAL, COMPLETE)):
+        return None
     try:
         sealed, about = (json.loads((place / name).read_bytes()) for name in (SEAL, COMPLETE))
         descriptor = lock(place)
@@ -262,6 +264,7 @@ def take(place: Path, user: User) -> Held | None:
         return None
     with suppress(OSError):
         os.utime(place / COMPLETE)
+        seals.renew(place / COMPLETE)
     _held[place] = held
     return held
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from perfvcs.errors import PerfError
 from perfvcs.measure.held import COMPLETE, Held, User, aside, begin, lock, take
-from perfvcs.system import disk
+from perfvcs.repository import seals
 from perfvcs.system.disk import remove
 
 PYTHONS_FOLDER = "python"  # in .perf
@@ -72,8 +72,9 @@ def making(folder: Path, prefix: str, user: User) -> Iterator[Held]:
 
 def made_from(folder: Path, recipe: str, user: User) -> Held | None:
     """The environment that was made from a recipe, taken for ``user``; None where there is none."""
+    way = folder / f"{recipe}{SAME_SUFFIX}"
     try:
-        name = (folder / f"{recipe}{SAME_SUFFIX}").read_text("utf-8", "replace")
+        name = way.read_text("utf-8", "replace") if seals.holds(way) else ""
     except OSError:
         return None
     return take(folder / name, user) if ENVIRONMENT_NAME.fullmatch(name) else None
@@ -81,7 +82,7 @@ def made_from(folder: Path, recipe: str, user: User) -> Held | None:
 
 def remember(held: Held, recipe: str) -> None:
     """Notes that the recipe leads to this environment from now on."""
-    disk.write(held.folder.with_name(f"{recipe}{SAME_SUFFIX}"), held.folder.name.encode())
+    seals.write(held.folder.with_name(f"{recipe}{SAME_SUFFIX}"), held.folder.name.encode())
 
 
 def note(folder: Path) -> dict[str, Any]:

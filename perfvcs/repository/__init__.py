@@ -18,7 +18,7 @@ from perfvcs.errors import UsageError
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.index import Index
 from perfvcs.profile.units import in_base_units
-from perfvcs.repository import leftovers
+from perfvcs.repository import leftovers, seals
 from perfvcs.repository.state import State, States
 from perfvcs.repository.workingtree import WorkingTree
 from perfvcs.store import Store
@@ -105,7 +105,8 @@ class Repository:
         with hold(self.home / "lock", wait=wait):
             leftovers.sweep(self.project, self.home)
             self._release()  # measuring takes hours
-            yield
+            with seals.watched(self.home):
+                yield
 
     def _release(self) -> None:
         """Lets the next read of the index see what others stored while this waited."""

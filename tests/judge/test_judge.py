@@ -172,7 +172,10 @@ class TestTricks:
         worked.write("work.py", meddling + WORK)
         document = judged(perf, code=6)
         assert "folders" in rejecting(document)
-        assert "changes files of the base's copy: work.py" in document["why"]
+        assert (
+            "changes files of the base's copy, or of a build that is kept: work.py"
+            in document["why"]
+        )
 
     @pytest.mark.slow
     def test_work_that_is_left_to_another_process_is_rejected(

@@ -150,7 +150,7 @@ class TestBuilds:
 
         monkeypatch.setattr(LocalExecutor, "_prepare", build)
         executor: Any = object.__new__(_Executor)
-        executor.sites = SimpleNamespace(folders=lambda _: folders)
+        executor.sites = SimpleNamespace(folders=lambda _: folders, home=tmp_path)
         executor._by_builds = {}
         executor._trials = Trials(1.0, Correctness([], 0.0), [], lambda _: {})
         executor.cells = []
