@@ -89,10 +89,10 @@ def server(folder: Path, settings: TrustedSettings) -> MCPServer:
         """Is the working tree (or TARGET) really faster than BASE, and still right? Measures both
         in turns, now. `expect`: faster, faster=5%, not-slower, smaller:METRIC.
         """
-        words = [_revision(base), *filter(None, [_revision(target)]), *_behind(benchmark)]
+        subject = _subject(benchmark, base, target)
         settings.require(base)
         options = ("--expect", expect, "--budget", f"{budget_seconds}s", "--wait")
-        return await answer(context, "judge", *options, *words, runs=True)
+        return await answer(context, "judge", *options, *subject, runs=True)
 
     @serving.tool()
     @_told
@@ -103,8 +103,8 @@ def server(folder: Path, settings: TrustedSettings) -> MCPServer:
         benchmark: Named = "",
     ) -> str:
         """Measure two revisions in turns until it is decided, store that, and compare them."""
-        words = ("--measure", "--wait", _revision(baseline), _revision(target))
-        return await answer(context, "check", *words, *_behind(benchmark), runs=True)
+        subject = _subject(benchmark, baseline, target)
+        return await answer(context, "check", "--measure", "--wait", *subject, runs=True)
 
     @serving.tool()
     @_told
@@ -115,8 +115,7 @@ def server(folder: Path, settings: TrustedSettings) -> MCPServer:
         benchmark: Named = "",
     ) -> str:
         """Compare two revisions by what is stored; measures nothing."""
-        words = (_revision(baseline), _revision(target), *_behind(benchmark))
-        return await answer(context, "check", *words)
+        return await answer(context, "check", *_subject(benchmark, baseline, target))
 
     @serving.tool(name="hotspots")
     @_told
@@ -127,8 +126,8 @@ def server(folder: Path, settings: TrustedSettings) -> MCPServer:
         each profile.
         """
         with TemporaryDirectory(prefix="perfvcs-mcp-") as place:
-            words = ("export", _revision(revision), "--format", "folded", "-o", f"{place}/")
-            await asked(context, *words, *_behind(benchmark))
+            words = ("export", "--format", "folded", "-o", f"{place}/")
+            await asked(context, *words, *_subject(benchmark, revision))
             profiles = _read(Path(place))
         return bounded(hotspots(profiles))
 
@@ -141,20 +140,20 @@ def server(folder: Path, settings: TrustedSettings) -> MCPServer:
         benchmark: Named = "",
     ) -> str:
         """Which function and which lines made the difference, proved by taking them back."""
-        words = ("--wait", "--quiet", _revision(baseline), _revision(target))
-        return await answer(context, "blame", *words, *_behind(benchmark), runs=True)
+        subject = _subject(benchmark, baseline, target)
+        return await answer(context, "blame", "--wait", "--quiet", *subject, runs=True)
 
     @serving.tool()
     @_told
     async def history(context: Context[Any], benchmark: Named = "") -> str:
         """The lasting changes that are known, by commit."""
-        return await answer(context, "history", *_behind(benchmark))
+        return await answer(context, "history", *_subject(benchmark))
 
     @serving.tool()
     @_told
     async def plan(context: Context[Any], benchmark: Named = "") -> str:
         """The smallest change that can be detected, and what measuring costs."""
-        return await answer(context, "plan", *_behind(benchmark))
+        return await answer(context, "plan", *_subject(benchmark))
 
     @serving.tool()
     @_told
@@ -175,12 +174,12 @@ def _read(folder: Path) -> dict[str, str]:
     return {file.stem.partition("-")[2]: file.read_text("utf-8", "replace") for file in files}
 
 
-def _revision(name: str) -> str:
-    """A revision as a word of a command line, which is no option."""
-    if name.startswith("-"):
-        raise UsageError(f"`{name}` is not a revision")
-    return name
-
-
-def _behind(benchmark: str) -> tuple[str, ...]:
-    return ("--", benchmark) if benchmark else ()
+def _subject(benchmark: str, *revisions: str) -> tuple[str, ...]:
+    """The words of a command line that say what it is about: those of the revisions that are given,
+    none of which may be an option, and a benchmark, if one is given.
+    """
+    for revision in revisions:
+        if revision.startswith("-"):
+            raise UsageError(f"`{revision}` is not a revision")
+    behind = ("--", benchmark) if benchmark else ()
+    return (*filter(None, revisions), *behind)
