@@ -30,6 +30,9 @@ QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=f
 TEXT_BYTES = 8000  # of a file's beginning; git takes a file for binary where there is a NUL in them
 TICK = 0.02  # seconds, two ticks of the clock for stamps
 MICROSECOND = 1000  # ns
+ATTRIBUTES = "info/attributes"  # of a repository alone
+# settings of a repository by which git writes the files of a checkout, and fetches its submodules
+OBEYED = re.compile(r"filter\..*|lfs\..*|core\.(?:autocrlf|eol)|remote\.origin\.url")
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # specification of Git LFS
 
 
@@ -61,7 +64,7 @@ def checkout(
             if notes is not None:
                 notes += lacks
             if changes is not None:
-                _copy(changes, folder)
+                _copy(changes, folder, wanted)
         except GitError as error:
             raise _not_made(commit, folder, error) from None
         yield folder
@@ -70,12 +73,18 @@ def checkout(
 
 
 def clone(
-    project: Project, commit: str | None, folder: Path, *, changes: WorkingChanges | None = None
-) -> None:
+    project: Project,
+    commit: str | None,
+    folder: Path,
+    *,
+    changes: WorkingChanges | None = None,
+    wanted: Wanted = True,
+) -> list[str]:
     """A repository of its own in ``folder``, at ``commit`` or HEAD, that reads the objects of
     another; nothing is written there.
 
-    Raises CheckoutError.
+    It has the ``wanted`` submodules; returns what it lacks, as ``checkout`` notes it. Raises
+    CheckoutError.
     """
     commit = commit or "HEAD"
     try:
@@ -91,12 +100,36 @@ def clone(
             str(project.root),
             str(folder),
         )
+        _take_settings(project, folder)
         git(folder, *QUIET_CHECKOUT, "checkout", "--quiet", "--detach", project.resolve(commit))
-        fill(project.common_dir, folder)
+        lacks = _filled(project, folder, wanted)
     except GitError as error:
         raise _not_made(commit, folder, error) from None
     if changes is not None:
-        _copy(changes, folder)
+        _copy(changes, folder, wanted)
+    return lacks
+
+
+def refill(project: Project, folder: Path, *, wanted: Wanted = True) -> list[str]:
+    """Bring the submodules of a clone to what its HEAD has now; returns what it lacks."""
+    try:
+        return _filled(project, folder, wanted)
+    except GitError as error:
+        raise _not_made("a patch", folder, error) from None
+
+
+def _take_settings(project: Project, folder: Path) -> None:
+    """Let git write the files of a clone as it writes those of the project's worktrees, and fetch
+    its submodules from where these have theirs.
+    """
+    settings = project.git("config", "--local", "--null", "--list").split("\0")
+    for key, _, value in (setting.partition("\n") for setting in settings):
+        if OBEYED.fullmatch(key):
+            git(folder, "config", "--replace-all", key, value)
+    attributes = project.common_dir / ATTRIBUTES
+    if attributes.is_file():
+        (folder / ".git" / ATTRIBUTES).parent.mkdir(exist_ok=True)
+        shutil.copyfile(attributes, folder / ".git" / ATTRIBUTES)
 
 
 def _add(project: Project, commit: str, folder: Path, *, wanted: Wanted = True) -> list[str]:
@@ -106,6 +139,11 @@ def _add(project: Project, commit: str, folder: Path, *, wanted: Wanted = True) 
     project.git(
         *QUIET_CHECKOUT, "worktree", "add", "--quiet", "--detach", "--force", str(folder), commit
     )
+    return _filled(project, folder, wanted)
+
+
+def _filled(project: Project, folder: Path, wanted: Wanted) -> list[str]:
+    """Check out the submodules of a checkout; what it lacks."""
     empty = fill(project.common_dir, folder, wanted=wanted)
     return [
         *(
@@ -225,8 +263,8 @@ def _place(record: Path) -> Path | None:
     return Path(written.removesuffix("\n")).parent if written.endswith("\n") else None
 
 
-def _copy(changes: WorkingChanges, folder: Path) -> None:
-    """Make a checkout of HEAD what the working tree is."""
+def _copy(changes: WorkingChanges, folder: Path, wanted: Wanted) -> None:
+    """Make a checkout of HEAD what the working tree is, of submodules with those ``wanted``."""
     names = changes.files()
     for name in names:  # all first: a file may have become a folder
         if (folder / name).is_symlink() or (folder / name).is_file():
@@ -239,7 +277,7 @@ def _copy(changes: WorkingChanges, folder: Path) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             _copy_file(source, target)
             copied.append(name)
-        elif (source / ".git").exists():
+        elif (source / ".git").exists() and (wanted is True or name in (wanted or ())):
             _move_submodule(source, target)
     # what a build left untracked is not newer than the sources that git has just written
     objects = (name for name in changes.new() if is_binary(folder / name))

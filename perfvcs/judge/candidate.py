@@ -14,8 +14,10 @@ from perfvcs.git.blobs import ChangedFile, changed_files
 from perfvcs.git.command import GitError, git
 from perfvcs.git.links import DEEPEST, Links, TooManyLinks, committed_links
 from perfvcs.git.project import Project
-from perfvcs.git.worktree import QUIET_CHECKOUT, clone
+from perfvcs.git.submodules import LINK as SUBMODULE
+from perfvcs.git.worktree import QUIET_CHECKOUT, CheckoutError, clone, refill
 from perfvcs.jobs.benchmark_files import by_kind, measures
+from perfvcs.jobs.configchanges import texts
 from perfvcs.jobs.shadows import shadows
 from perfvcs.judge.deciding import deciding
 from perfvcs.measure.product import Product
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from perfvcs.git.changes import WorkingChanges
+    from perfvcs.git.submodules import Wanted
     from perfvcs.jobs.configchanges import Table
 
 NAMES = ("judged", "candidate", "judged-change")  # of the product: the first that is no revision
@@ -110,12 +113,16 @@ def laid_out(
     """
     try:
         revision = target.revision or base
-        clone(project, revision, place, changes=target.changes)
+        wanted = _wanted(table)
+        lacks = clone(project, revision, place, changes=target.changes, wanted=wanted)
         if target.patch is not None:
             _apply(place, target.patch)
+            _commit(place, "Patch", staged=True)
+            lacks = refill(project, place, wanted=wanted)
         repository = Project.find(place)
         own = _commit(place, "Candidate")
         changed = changed_files(repository, base, own)
+        _require_submodules(place, changed, lacks)
         if not changed:
             raise UsageError(
                 f"nothing differs from {base[:10]}: change something, or name another base"
@@ -149,11 +156,28 @@ def laid_out(
         remove(place)
 
 
+def _wanted(table: Table) -> Wanted:
+    """The submodules that checkouts have by a perf.toml."""
+    wanted = table.get("submodules", True)
+    return wanted if isinstance(wanted, bool) else texts(wanted)
+
+
+def _require_submodules(folder: Path, changed: Iterable[ChangedFile], lacks: Sequence[str]) -> None:
+    """Raises CheckoutError where a submodule that a change moves cannot be had: without it, the
+    program may do less.
+    """
+    moved = [file.path for file in changed if file.mode == SUBMODULE]
+    for path in moved:
+        said = next((text for text in lacks if f"`{path}`" in text), "")
+        if said and not (folder / path / ".git").exists():
+            raise CheckoutError(f"the change moves the submodule `{path}`: {said}")
+
+
 @contextmanager
-def apart(project: Project, commit: str, name: str, place: Path) -> Iterator[Product]:
-    """A commit as a product in the folder ``place``."""
+def apart(project: Project, commit: str, name: str, table: Table, place: Path) -> Iterator[Product]:
+    """A commit as a product in the folder ``place``, by its perf.toml, the ``table``."""
     try:
-        clone(project, commit, place)
+        clone(project, commit, place, wanted=_wanted(table))
         yield _product(project, place, commit, name)
     finally:
         remove(place)
@@ -222,9 +246,12 @@ def _apply(folder: Path, patch: Path) -> None:
         ) from None
 
 
-def _commit(folder: Path, subject: str) -> str:
-    """Commit all that is in the candidate's own repository; what git ignores stays out."""
-    git(folder, "add", "--all")
+def _commit(folder: Path, subject: str, *, staged: bool = False) -> str:
+    """Commit all that is in the candidate's own repository, or what is ``staged``; what git ignores
+    stays out.
+    """
+    if not staged:
+        git(folder, "add", "--all")
     git(folder, *QUIET_CHECKOUT, *AUTHOR, "commit", "--quiet", "--allow-empty", "-m", subject)
     return git(folder, "rev-parse", "HEAD").strip()
 

@@ -93,7 +93,7 @@ class JudgeRequest(NamedTuple):
         if not self.hidden:
             yield State(self.base), ()
             return
-        with apart(project, self.base, self.measured_base, place) as product:
+        with apart(project, self.base, self.measured_base, self.table, place) as product:
             yield State(self.base, product.digest, product=product.name), (product.spec,)
 
     def session(

@@ -138,7 +138,7 @@ class LocalExecutor:
             self.tally.fail(f"the build{kind.named}" if kind.flags else "", position, str(error))
         else:
             self.tally.alive |= {(number, position) for number in kind.jobs}
-            self.tally.warnings |= dict.fromkeys(self.sites.lacks(position, kind))
+            self.tally.warnings |= dict.fromkeys(self.sites.notes(position, kind))
             for number in kind.jobs:
                 if unseen := self.sites.unseen_workload(number, position):
                     self.tally.warnings[f"{self.tally.names[number]}: {unseen}"] = None

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -274,3 +275,11 @@ def _candidates(version: str, env: Mapping[str, str]) -> Iterator[Path]:
 
 def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)]
+
+
+@cache
+def of_program(program: str) -> Interpreter | None:
+    """The interpreter that a program is, None for any other; asked once per process."""
+    if not re.fullmatch(r"(python|pypy)[\d.]*t?", Path(program).name):
+        return None
+    return probe(Path(program))

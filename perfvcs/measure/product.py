@@ -25,6 +25,7 @@ from perfvcs.profile.validity import PRODUCT_NAME
 from perfvcs.system.disk import remove
 
 if TYPE_CHECKING:
+    from perfvcs.git.submodules import Wanted
     from perfvcs.jobs.cell import Cell
 
 OPTION = "--against"  # of commands
@@ -74,14 +75,19 @@ class Product(msgspec.Struct, frozen=True):
         return replace(cell, cmd=shlex.join(self.words) + rest)
 
     @contextmanager
-    def laid_out(self, copy: Path) -> Iterator[Path]:
-        """A copy of its folder at ``copy``, which is removed on the way out.
+    def laid_out(
+        self, copy: Path, *, wanted: Wanted = True, notes: list[str] | None = None
+    ) -> Iterator[Path]:
+        """A copy of its folder at ``copy``, with the ``wanted`` submodules, which is removed on the
+        way out; what it lacks is added to ``notes``, in sentences.
 
         Raises CheckoutError.
         """
         assert self.folder is not None
         try:
-            _copy(self.folder, self.commit, copy)
+            lacks = _copy(self.folder, self.commit, copy, wanted)
+            if notes is not None:
+                notes += lacks
             if _of_folder(self.name, self.folder, self.commit or "").digest != self.digest:
                 raise CheckoutError(f"{self.folder} changed while it was copied: measure again")
             yield copy
@@ -189,16 +195,19 @@ def _repository(folder: Path) -> Project | None:
     return project if project.root == folder and not project.bare else None
 
 
-def _copy(folder: Path, commit: str | None, target: Path) -> None:
-    """The content of the folder, now or at a commit; without files that git ignores."""
+def _copy(folder: Path, commit: str | None, target: Path, wanted: Wanted) -> list[str]:
+    """The content of the folder, now or at a commit, without files that git ignores; returns what
+    it lacks.
+    """
     repository = _repository(folder)
     if repository is not None:
-        clone(repository, commit, target, changes=None if commit else WorkingChanges(repository))
-        return
+        changes = None if commit else WorkingChanges(repository)
+        return clone(repository, commit, target, changes=changes, wanted=wanted)
     try:
         shutil.copytree(folder, target, symlinks=True, ignore=UNCOPIED)
     except OSError as error:
         raise CheckoutError(f"{folder} cannot be copied: {system_reason(error)}") from None
+    return []
 
 
 def _first_word(command: str) -> str:

@@ -69,8 +69,8 @@ class Site(msgspec.Struct, frozen=True):
     benchmark's own files.
 
     ``originals``: its files as they were before the first execution. ``lacks``: what the checkout
-    lacks of its revision, and what the build left as it was, in sentences. ``laid_out``: the layout
-    of its code was drawn at random.
+    lacks of its revision, ``notes``: what else is to be said of how it was made, in sentences.
+    ``laid_out``: the layout of its code was drawn at random.
     """
 
     folder: Path
@@ -80,6 +80,7 @@ class Site(msgspec.Struct, frozen=True):
     built: bool
     originals: Originals
     lacks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     laid_out: bool = False
 
     def environ(self, extra: Mapping[str, str]) -> dict[str, str]:
@@ -128,7 +129,8 @@ def prepare(
     place, lacks, notes = home / "worktrees" / name, list[str](), list[str]()
     on_top = None if version.dirty is None or version.product else changes
     if version.product and version.product.folder:
-        folder = stack.enter_context(version.product.laid_out(place))
+        copied = version.product.laid_out(place, wanted=config.submodules, notes=lacks)
+        folder = stack.enter_context(copied)
     else:
         worktree = checkout(
             project, version.commit, place, changes=on_top, wanted=config.submodules, notes=lacks
@@ -181,8 +183,17 @@ def prepare(
     originals = Originals(folder, source, plain=bool(version.product and version.product.folder))
     if config.python is not None and config.python.release:
         notes.append(f"{config.python.release} was installed from the package index")
-    lacking = (*lacks, *notes)
-    return Site(folder, env, pythons, source, bool(config.build), originals, lacking, laid_out)
+    return Site(
+        folder,
+        env,
+        pythons,
+        source,
+        bool(config.build),
+        originals,
+        lacks=tuple(lacks),
+        notes=tuple(notes),
+        laid_out=laid_out,
+    )
 
 
 def _build_anew(

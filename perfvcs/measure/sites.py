@@ -5,11 +5,9 @@ there.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import cache
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -26,7 +24,7 @@ from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import Config, installs
 from perfvcs.jobs.harness import chosen, runs_alone
 from perfvcs.jobs.workload import Workload
-from perfvcs.measure.interpreter import Interpreter, only_here, only_one, probe, resolve
+from perfvcs.measure.interpreter import of_program, only_here, only_one, resolve
 from perfvcs.measure.site import Site, Version, as_it_stands, prepare
 from perfvcs.measure.virtualenv import VirtualEnvironment
 from perfvcs.native import start_folder
@@ -159,13 +157,19 @@ class Sites:
             return ""
         return f"{self.layouts} {kind.number} {binary}"
 
-    def lacks(self, position: int, kind: SiteKind) -> tuple[str, ...]:
-        """What the checkout of a version lacks, in sentences."""
-        return self._sites[position, 0, kind.flags].lacks
+    def notes(self, position: int, kind: SiteKind) -> tuple[str, ...]:
+        """What is to be said of how the site of a version was made, in sentences."""
+        site = self._sites[position, 0, kind.flags]
+        return (*site.lacks, *site.notes)
 
     def folders(self, position: int) -> list[Path]:
         """The folders of a version's sites."""
         return [site.folder for (at, _, _), site in self._sites.items() if at == position]
+
+    def environments(self, position: int) -> list[Path]:
+        """The folders of a version's virtual environments, by its sites and interpreters."""
+        sites = [site for (at, _, _), site in self._sites.items() if at == position]
+        return [python.folder for site in sites for python in site.pythons.values()]
 
     def place(self, position: int) -> tuple[Path, dict[str, str]]:
         """The folder of a version's first site, and the environment of commands that are run there
@@ -246,18 +250,19 @@ class Sites:
         return cell.job(source)
 
     def lacking(self, number: int, position: int) -> str:
-        """What a cell may miss in the checkout of a version, though it is in the working tree, with
-        the cure; empty where nothing is.
-
-        That is the first file or folder that its command names; if there is none, on HEAD, what git
-        ignores.
+        """What a cell may miss in the checkout of a version, with the cure, empty where nothing is:
+        what that lacks of its revision, or of the working tree the first file or folder that the
+        command names; if there is none, on HEAD, what git ignores.
         """
-        folder = self._site(number, position).folder
-        if missing := only_here(self._words(number, position), folder, self.project.root):
+        site = self._site(number, position)
+        if site.lacks:
+            return "; ".join(site.lacks)
+        if missing := only_here(self._words(number, position), site.folder, self.project.root):
             return missing
         if self.stands(position) or self.versions[position].commit != self.project.head:
             return ""
-        unseen = [name for name in ignored(self.project.root) if not os.path.lexists(folder / name)]
+        names = ignored(self.project.root)
+        unseen = [name for name in names if not os.path.lexists(site.folder / name)]
         if not unseen:
             return ""
         return (
@@ -298,7 +303,7 @@ class Sites:
         """What a cell runs in on a version; raises CollectError where its program is not there."""
         cell, site = self._cell(number, position), self._site(number, position)
         env, python = site.environ(cell.env), self._python(cell, site)
-        interpreter = python.interpreter if python else _interpreter(self._program(cell, site, env))
+        interpreter = python.interpreter if python else of_program(self._program(cell, site, env))
         shuffles = bool(interpreter) and self.knobs.padding and not cell.exact
         drawn = {"heap": "shuffled"} if shuffles else {}
         drawn |= {"layouts": "drawn"} if site.laid_out else {}
@@ -318,7 +323,7 @@ class Sites:
         altered = [f"{self.versions[position].name}: {changed}"] if changed else []
         first = self.first.get((number, self.versions[position]), FirstExecution())
         described = structs.replace(described, notes=described.notes | first.notes)
-        warnings = [*site.lacks, *described.warnings, *self._notes, *altered]
+        warnings = [*site.lacks, *site.notes, *described.warnings, *self._notes, *altered]
         if python is None:
             return structs.replace(described, warnings=warnings)
         # what is installed may differ from revision to revision, and is a part of what is compared
@@ -391,11 +396,3 @@ def _stamp(text: str, folder: Path) -> Stamp:
     except OSError:
         return None
     return status.st_ino, status.st_size, status.st_ctime_ns
-
-
-@cache
-def _interpreter(program: str) -> Interpreter | None:
-    """The interpreter that a program is, None for any other; asked once per process."""
-    if not re.fullmatch(r"(python|pypy)[\d.]*t?", Path(program).name):
-        return None
-    return probe(Path(program))

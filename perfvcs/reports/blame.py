@@ -187,7 +187,10 @@ def _left(blame: Blame) -> str:
 def _not_the_code(blame: Blame) -> str:
     trial = blame.proved
     if trial is None:
-        return "not the code: no source that is measured differs in more than comments and layout"
+        return (
+            "not the code: no source of this repository that is measured differs in more than"
+            " comments and layout"
+        )
     at = quantity(trial.level or 0.0, blame.scale).strip()
     return f"not the code: {blame.baseline[:10]} has {at} with {trial.path}: {trial.word}"
 

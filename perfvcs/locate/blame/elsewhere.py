@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections.abc import Iterator
 
 from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
+from perfvcs.git.submodules import LINK as SUBMODULE
 from perfvcs.locate.sources.hunks import SourceDifference
 from perfvcs.profile import Environment, Profile
 from perfvcs.text.words import counted
@@ -42,6 +45,27 @@ def surroundings(a: Profile, b: Profile) -> list[str]:
     if inputs:
         differences.append(f"input: {some(inputs)}")
     return differences
+
+
+def submodules(project: Project, a: str, b: str) -> list[str]:
+    """The submodules that two commits have at different commits, a line each, with what shows
+    more.
+    """
+    old, new = (dict(_links(project, commit)) for commit in (a, b))
+    return [
+        f"submodule {path}: {old[path][:10]} -> {new[path][:10]}; to see what changed: git -C"
+        f" {shlex.quote(path)} diff {old[path][:10]} {new[path][:10]}"
+        for path in old.keys() & new.keys()
+        if old[path] != new[path]
+    ]
+
+
+def _links(project: Project, commit: str) -> Iterator[tuple[str, str]]:
+    """The paths of a commit's submodules, and their commits."""
+    for entry in project.git("ls-tree", "-r", "-z", "--full-tree", commit).split("\0"):
+        about, _, path = entry.partition("\t")
+        if about.startswith(SUBMODULE):
+            yield path, about.split()[2]
 
 
 def installed(profile: Profile) -> dict[str, str]:

@@ -23,7 +23,14 @@ from perfvcs.locate.blame.cause import (
     best,
 )
 from perfvcs.locate.blame.comparison import CommitComparison, MeasuredSides, rematched
-from perfvcs.locate.blame.elsewhere import others, own_name, some, surroundings, upgraded
+from perfvcs.locate.blame.elsewhere import (
+    others,
+    own_name,
+    some,
+    submodules,
+    surroundings,
+    upgraded,
+)
 from perfvcs.locate.blame.experiments import Experiments
 from perfvcs.locate.blame.gauge import BlameMetric, Gauges
 from perfvcs.locate.blame.jobfiles import OWN, JobFiles
@@ -89,7 +96,7 @@ class _Investigation:
         """Measure, compare, and prove."""
         measured = self.comparison.measure()
         first, second = self.comparison.profiles
-        elsewhere = surroundings(first, second)
+        elsewhere = surroundings(first, second) + submodules(self.project, self.a, self.b)
         if not measured.effect.real:
             return self._found(measured, "no difference", elsewhere)
         changed = self._difference(measured.evidence)
