@@ -9,11 +9,10 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from io import BytesIO
 from itertools import islice, takewhile
 from typing import NamedTuple
 
-from perfvcs.git.blobs import LINK, ChangedFile
+from perfvcs.git.blobs import LINK, ChangedFile, contents
 from perfvcs.git.project import Project
 
 LONGEST_PATH = 4096  # characters, as Linux has it
@@ -146,17 +145,5 @@ def committed_links(
         for blob, size in zip(blobs, sizes, strict=True)
         if size.isdigit() and int(size) <= LONGEST_PATH
     ]
-    printed = project.git(
-        "cat-file", "--batch=%(objectsize)", text="".join(f"{blob}\n" for blob in short)
-    )
-    targets = dict(
-        zip(short, _contents(f"{printed}\n".encode("utf-8", "surrogateescape")), strict=True)
-    )
+    targets = contents(project, short)
     return [(path, targets[blob]) for blob, path in entries if blob in targets]
-
-
-def _contents(printed: bytes) -> Iterator[str]:
-    """The contents in an answer of ``cat-file --batch``, in order."""
-    stream = BytesIO(printed)
-    while size := stream.readline().strip():
-        yield stream.read(int(size) + 1)[:-1].decode("utf-8", "surrogateescape")

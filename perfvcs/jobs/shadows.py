@@ -11,10 +11,10 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.git.blobs import CommittedFiles
-from perfvcs.jobs.benchmark_files import commands, is_benchmark, measures, of_jobs
-from perfvcs.jobs.commandwords import entered, started, words
+from perfvcs.jobs.benchmark_files import commands, is_benchmark, measures
+from perfvcs.jobs.commandwords import entered
 from perfvcs.jobs.configchanges import tables
+from perfvcs.jobs.spoken import MAKEFILE, committed, inputs, is_data, making, named, texts
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -23,17 +23,13 @@ if TYPE_CHECKING:
     from perfvcs.git.project import Project
     from perfvcs.jobs.configchanges import Table
 
-LARGEST = 1_000_000  # bytes of a file that is looked into
 MODULES = (".py", ".pyc", ".so", ".pyd")
 IMPORTED = re.compile(
     r"(?:^\ufeff?|;)[ \t]{0,99}(?:import[ \t]+([^\n#;]{1,500})|from[ \t]+(\w+))", re.MULTILINE
 )
 OUTERMOST = re.compile(r"\A\s{0,99}(\w+)")
 COMPILED = "__pycache__"
-MAKES = re.compile(r"[bg]?make|ninja")
-MAKEFILE = re.compile(r"(?:.*/)?(?:(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k)")
 RULE = re.compile(r"^([^\s:#=][^:#=\n]{0,9999}):(?![:=])([^=#\n]{0,9999})$", re.MULTILINE)
-PATH = re.compile(r"[\w.+@~-][\w./+@~-]{0,4095}")  # in a text
 PATHS = "PYTHONPATH"  # the variable with folders in which Python looks for modules
 ASSIGNED = re.compile(rf"\b{PATHS}=[\"']?([^\s\"';&|]{{1,4096}})")
 HERE = re.compile(r"\A\$(?:PWD\b|\{PWD\})/?")
@@ -61,7 +57,7 @@ def shadows(
     project: Project, base: str, changed: Iterable[ChangedFile], settings: Table
 ) -> list[str]:
     """The paths that would run in the place of something: compiled modules, files that the make of
-    a job would find made, modules before those of benchmarks, and files that these speak of.
+    a job would find made, modules before those of benchmarks, and what these take as input.
 
     Raises GitError for a part of a clone that is not here.
     """
@@ -72,15 +68,15 @@ def shadows(
         if COMPILED in file.path.split("/") and not is_benchmark(file.path)
     }
     added = [file for file in files if file.added]
-    if added:
-        paths = project.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", base).split("\0")
+    if added or any(is_data(file.path) for file in files):
+        paths = committed(project, base)
         new = [file.path for file in added]
         modules = [
             file.path for file in added if file.path.endswith(MODULES) or file.mode in NOT_A_FILE
         ]
         before.update(
             _made(project, base, new, paths, settings),
-            _read(project, base, new, paths, settings),
+            inputs(project, base, files, paths, settings),
             _modules(project, base, modules, paths, settings),
         )
     return [file.path for file in files if file.path in before]
@@ -92,63 +88,18 @@ def _made(
     """The new paths that are targets of the make of a job, which has nothing to do for what is
     there: those that its command names, and those of the base's makefiles.
     """
-    asked = _making(settings)
+    asked = making(settings)
     if not asked:
         return []
-    targets = _named(asked)
+    targets = named(asked)
     folders: dict[str, list[str]] = {}
     for path in filter(MAKEFILE.fullmatch, paths):
         folders.setdefault(posixpath.dirname(path), []).append(path)
     for folder, makefiles in folders.items():
-        for line in RULE.findall(_texts(project, base, makefiles)):
+        for line in RULE.findall("\n".join(texts(project, base, makefiles).values())):
             names = (name for part in line for name in part.split())
             targets |= {posixpath.normpath(posixpath.join(folder, name)) for name in names}
     return [path for path in added if path in targets]
-
-
-def _making(settings: Table) -> list[str]:
-    """The commands of jobs that start make."""
-    return [
-        text
-        for text in of_jobs(settings)
-        if any(MAKES.fullmatch(asked.program) for asked in started(text))
-    ]
-
-
-def _named(asked: Iterable[str]) -> set[str]:
-    """The words of commands as paths, also in the folders that these enter."""
-    return {
-        posixpath.normpath(posixpath.join(folder, word))
-        for text in asked
-        for folder in ("", *entered(text))
-        for word in words(text)
-    }
-
-
-def _read(
-    project: Project, base: str, added: Sequence[str], paths: Sequence[str], settings: Table
-) -> list[str]:
-    """The new paths of which the base's benchmarks, what commands of jobs name, or the makefiles of
-    these speak: they do without, and may do something else with.
-    """
-    named = _named(of_jobs(settings))
-    makes = bool(_making(settings))
-    speaking = [
-        path
-        for path in paths
-        if is_benchmark(path) or path in named or (makes and MAKEFILE.fullmatch(path))
-    ]
-    spoken = {posixpath.normpath(word) for word in PATH.findall(_texts(project, base, speaking))}
-    return [path for path in added if spoken & {*_ends(path)}]
-
-
-def _ends(path: str) -> Iterator[str]:
-    """The path, and what is left of it in the folders around it, as far as that is no mere word."""
-    parts = path.split("/")
-    for depth in range(len(parts)):
-        end = "/".join(parts[depth:])
-        if "/" in end or "." in end:
-            yield end
 
 
 def _modules(
@@ -211,20 +162,9 @@ def _roots(settings: Table) -> set[str]:
     return {"" if folder == "." else f"{folder}/" for folder in clean}
 
 
-def _texts(project: Project, base: str, paths: Sequence[str]) -> str:
-    """The lines of files of a commit, all at once: a process for each takes seconds."""
-    files = CommittedFiles(project)
-    files.ask([base], *paths)
-    there = [files.of(base, path) for path in paths]
-    blobs = dict.fromkeys(file.blob for file in there if file.blob and file.size <= LARGEST)
-    if not blobs:
-        return ""
-    return project.git("cat-file", "--batch", text="".join(f"{blob}\n" for blob in blobs))
-
-
 def _imported(project: Project, base: str, benchmarks: Sequence[str]) -> set[str]:
     """The modules that benchmarks import, by their outermost names."""
-    text = _texts(project, base, benchmarks)
+    text = "\n".join(texts(project, base, benchmarks).values())
     names: set[str] = set()
     for several, one in IMPORTED.findall(text):
         for module in several.split(","):

@@ -19,7 +19,7 @@ from perfvcs.git.worktree import QUIET_CHECKOUT, CheckoutError, clone, refill
 from perfvcs.jobs.benchmark_files import by_kind, measures
 from perfvcs.jobs.configchanges import texts
 from perfvcs.jobs.shadows import shadows
-from perfvcs.judge.deciding import deciding
+from perfvcs.judge.deciding import ChangedPaths, deciding, needed
 from perfvcs.measure.product import Product
 from perfvcs.measure.product import read as read_product
 from perfvcs.plugins.collector import CollectError
@@ -66,7 +66,8 @@ class Candidate(NamedTuple):
     """A change that is laid out.
 
     ``product`` is what is measured. ``changed`` are the paths that differ from the base, as the
-    change has them; ``restored`` those of them that measure or judge, and are the base's again;
+    change has them; ``restored`` those of them that measure or judge, and are the base's again,
+    the ``absent`` ones of which the base does not have;
     ``kept`` those that may measure, but also build the program, and stay as the change has them;
     ``deciding`` are such by which the command of a job, not the build, decides what it runs;
     ``leaving`` are links to what is no part of the project. ``listed`` are all of its paths,
@@ -79,6 +80,7 @@ class Candidate(NamedTuple):
     folder: Path
     changed: list[str]
     restored: list[str]
+    absent: list[str]
     kept: list[str]
     deciding: list[str]
     leaving: list[str]
@@ -128,13 +130,17 @@ def laid_out(
                 f"nothing differs from {base[:10]}: change something, or name another base"
             )
         restored, kept = _own(table, changed)
-        new = shadows(repository, base, changed, table)
-        restored += [path for path in new if path not in restored]
-        decisive = deciding(repository, base, own, kept, table)
+        shadowing = shadows(repository, base, changed, table)
+        standing = [path for path in shadowing if path not in restored]
+        paths, new = [file.path for file in changed], {file.path for file in changed if file.added}
+        rest = [path for path in paths if path not in {*restored, *standing}]
+        change = ChangedPaths(base, own, changed, rest, table)
+        needs = needed(repository, change, standing)
+        restored += [path for path in standing if path not in needs]
+        decisive = [*deciding(repository, change), *needs]
         _restore(place, base, changed, restored)
         commit = _commit(place, "Candidate with the base's benchmarks")
         product = _product(project, place, commit, *names)
-        paths = [file.path for file in changed]
         kept = [path for path in kept if path not in decisive]
         leaving = leading_out(repository, base, own)
         listed = {*filter(None, git(place, "ls-files", "-z").split("\0"))}
@@ -146,6 +152,7 @@ def laid_out(
             place,
             paths,
             restored,
+            [path for path in restored if path in new],
             kept,
             decisive,
             leaving,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import time
 from contextlib import contextmanager
@@ -16,9 +17,10 @@ from perfvcs.judge.trials import Rejected
 from perfvcs.launcher import LaunchOptions, launch
 from perfvcs.launcher.execution import LaunchError
 from perfvcs.text.characters import shorten
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from perfvcs.judge.sandbox import Sandbox
     from perfvcs.launcher.execution import Execution
@@ -26,17 +28,28 @@ if TYPE_CHECKING:
 
 SHELL = "/bin/sh"
 TAIL = 4096  # bytes of a command's output in which its reason is looked for
+SHORT = 0.1  # of what is left of the budget: a command that takes less is run on the base, too
+# by pytest, cargo, jest and mocha; unittest; prove; ctest; GoogleTest; node
+PASSED_TESTS = re.compile(
+    r"\b(\d{1,9}) pass(?:ed|ing)\b|\bRan (\d{1,9}) tests?\b|\bTests=(\d{1,9})\b"
+    r"|failed out of (\d{1,9})\b|PASSED\s{1,9}\] (\d{1,9}) tests?\b|^# pass (\d{1,9})$",
+    re.MULTILINE,
+)
+SKIPPED = re.compile(r"\bskipped=(\d{1,9})\b")
 SHOWN = 160  # characters of it
 
 
-class _Failure(NamedTuple):
-    """How a command failed that had so many ``seconds``."""
+class _Outcome(NamedTuple):
+    """What became of a command that had so many ``seconds``: the ``reason`` for which it failed,
+    empty where it passed, and how many ``tests`` it says to have passed.
+    """
 
     reason: str
     seconds: float
-    timed_out: bool
+    timed_out: bool = False
+    tests: int = 0
 
-    def ended_early(self, other: _Failure) -> bool:
+    def ended_early(self, other: _Outcome) -> bool:
         """Whether it ran out of time, and had less of it than the other one."""
         return self.timed_out and self.seconds < other.seconds
 
@@ -50,26 +63,41 @@ class Correctness:
         self.commands, self._end, self._targets = commands, end, targets
         self.check = GuardCheck("not tried", "no --correct was given, and perf.toml has no [judge]")
 
-    def __call__(self, sites: Sites, position: int, sandbox: Sandbox | None = None) -> None:
-        """Run the commands on the sites of a version; raises Rejected."""
+    def __call__(
+        self, sites: Sites, position: int, sandbox: Sandbox | None, look: Callable[[int], None]
+    ) -> None:
+        """Run the commands on the sites of a version, and ``look`` after what ran of one; raises
+        Rejected.
+        """
         now = time.monotonic()
         end = now + (self._end - now) / max(1, self._targets)
         self._targets -= 1
         for command in self.commands:
-            if failure := self._run(sites, position, command, sandbox, end):
-                before = self._run(sites, BASE, command, sandbox, end)
+            began = time.monotonic()
+            outcome = self._run(sites, position, command, sandbox, end)
+            look(position)
+            is_short = time.monotonic() - began < SHORT * (end - began)
+            if not outcome.reason and not is_short:
+                continue
+            before = self._run(sites, BASE, command, sandbox, end)
+            look(BASE)
+            if outcome.reason:
                 too = "; the base fails it, too: mend the command first"
-                if before is None or before.ended_early(failure):
+                if not before.reason or before.ended_early(outcome):
                     too = ""
-                said = f"it fails `{shorten(command, 80)}`: {failure.reason}{too}"
+                said = f"it fails `{shorten(command, 80)}`: {outcome.reason}{too}"
+                raise Rejected({"correct": GuardCheck("rejected", said)})
+            if not before.reason and before.tests > outcome.tests:
+                tests = counted(before.tests, "test")
+                said = f"`{shorten(command, 80)}` passes {outcome.tests} of the base's {tests}"
                 raise Rejected({"correct": GuardCheck("rejected", said)})
         if self.commands:
             self.check = PASSED
 
     def _run(
         self, sites: Sites, position: int, command: str, sandbox: Sandbox | None, end: float
-    ) -> _Failure | None:
-        """How a command fails on a version; None where it passes."""
+    ) -> _Outcome:
+        """What becomes of a command on a version."""
         folder, env = sites.place(position)
         left = max(SHORTEST, end - time.monotonic())
         with tempfile.TemporaryFile() as output, _scratch(sites) as scratch:
@@ -85,11 +113,12 @@ class Correctness:
                     ),
                 )
             except LaunchError as error:
-                return _Failure(str(error), left, timed_out=False)
+                return _Outcome(str(error), left)
             size = output.seek(0, os.SEEK_END)
             output.seek(max(0, size - TAIL))
-            reason = _reason(execution, output.read().decode("utf-8", "replace"), left)
-        return _Failure(reason, left, timed_out=execution.timed_out) if reason else None
+            said = output.read().decode("utf-8", "replace")
+        reason = _reason(execution, said, left)
+        return _Outcome(reason, left, timed_out=execution.timed_out, tests=_tests(said))
 
 
 @contextmanager
@@ -98,6 +127,16 @@ def _scratch(sites: Sites) -> Iterator[Path]:
     place = sites.home / "tmp"
     with tempfile.TemporaryDirectory(prefix="correct-", dir=place) as folder:
         yield Path(folder)
+
+
+def _tests(said: str) -> int:
+    """How many tests a runner says to have passed at its end; 0 where it does not count them.
+
+    >>> _tests("Ran 7 tests in 0.1s\\n\\nOK (skipped=2)"), _tests("== 3 passed, 1 skipped ==")
+    (5, 3)
+    """
+    numbers = [int("".join(groups)) for groups in PASSED_TESTS.findall(said)]
+    return sum(numbers) - sum(map(int, SKIPPED.findall(said)))
 
 
 def _reason(execution: Execution, said: str, seconds: float) -> str:

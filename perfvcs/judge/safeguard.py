@@ -207,18 +207,23 @@ def _links(candidate: Candidate) -> GuardCheck:
 
 def _benchmark_files(candidate: Candidate) -> GuardCheck:
     parts = []
-    if candidate.restored:
+    if changed := [path for path in candidate.restored if path not in candidate.absent]:
         parts.append(
-            f"the change touches what measures or judges it ({listed(candidate.restored)}): both"
-            " sides are measured with the base's"
+            f"the change touches what measures or judges it ({listed(changed)}): both sides are"
+            " measured with the base's"
+        )
+    if candidate.absent:
+        parts.append(
+            f"it is measured without {listed(candidate.absent)}, which the base's benchmarks would"
+            " take or run instead of what they do now: commit that first if the program needs it"
         )
     if candidate.kept:
         parts.append(f"it touches {listed(candidate.kept)}, which can change what a benchmark does")
     if candidate.deciding:
         files = listed(candidate.deciding)
         parts.append(
-            f"it touches {files}, by which a command decides what to run: commit that first,"
-            " and judge the rest against it"
+            f"it touches {files}, by which a benchmark, a test or a command decides what to run:"
+            " commit that first, and judge the rest against it"
         )
         return GuardCheck("doubted", "; ".join(parts))
     return GuardCheck("warning", "; ".join(parts)) if parts else PASSED

@@ -14,7 +14,7 @@ from perfvcs.judge.footprint import differing, stamps
 from perfvcs.judge.guardcheck import GuardCheck, said_by
 from perfvcs.judge.plain import BASE, Side
 from perfvcs.judge.sandbox import Sandbox
-from perfvcs.judge.spoilt import replaced, standing_in
+from perfvcs.judge.spoilt import installed, replaced, standing_in
 from perfvcs.measure.executor import LocalExecutor, Wanted
 from perfvcs.repository.seals import remove_foreign
 from perfvcs.text.words import listed
@@ -118,8 +118,7 @@ class Trials:
         look(BASE)
         for position in self._positions:
             with self._giving_up(sites, position, tally):
-                self.check(sites, position, sandbox)
-            look(position)
+                self.check(sites, position, sandbox, look)
         for place, attempt in enumerate(self.tries):
             attempt.run((end - time.monotonic()) / (len(self.tries) - place))
         look(BASE)
@@ -139,6 +138,9 @@ class Trials:
             names += replaced(candidate, base, copy)
             end = "" if built else ".py"
             names += standing_in(sites.project, candidate, base, copy, end)
+        environments = zip(sites.environments(BASE), sites.environments(position), strict=False)
+        for of_base, own in environments:
+            names += installed(sites.project, candidate, of_base, own)
         if not names:
             return {}
         said = f"what runs in its copy changes what measures or judges it ({listed(names)})"

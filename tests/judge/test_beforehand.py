@@ -63,7 +63,8 @@ def test_a_file_that_decides_is_no_proof_before_a_build(
 ) -> None:
     worked.write("Makefile", MAKEFILE + "\n")
     document = judged(perf, code=4)
-    assert "by which a command decides what to run: commit that first" in document["why"]
+    said = "by which a benchmark, a test or a command decides what to run: commit that first"
+    assert said in document["why"]
     assert not built.exists()
 
 

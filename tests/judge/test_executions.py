@@ -11,11 +11,12 @@ import pytest
 from conftest import Project as Repository
 
 from perfvcs.check.change import Change
+from perfvcs.git.blobs import changed_files
 from perfvcs.git.project import Project
 from perfvcs.judge.attempt import Attempt
 from perfvcs.judge.candidate import leading_out
 from perfvcs.judge.correctness import Correctness
-from perfvcs.judge.deciding import deciding
+from perfvcs.judge.deciding import ChangedPaths, deciding
 from perfvcs.judge.executionchecks import examine_executions
 from perfvcs.judge.footprint import digests, is_deletion
 from perfvcs.judge.plain import Plain, Side
@@ -179,6 +180,14 @@ class TestFiles:
         assert seen.differing == []
 
 
+def decisive(
+    project: Repository, base: str, target: str, paths: list[str], table: dict[str, Any]
+) -> list[str]:
+    repository = Project.find(project.root)
+    files = changed_files(repository, base, target)
+    return deciding(repository, ChangedPaths(base, target, files, paths, table))
+
+
 class TestDeciding:
     def test_what_the_command_of_a_job_reads_to_learn_what_to_run(
         self, project: Repository
@@ -200,7 +209,7 @@ class TestDeciding:
 
         def found(command: str, **settings: Any) -> list[str]:
             table = {"job": [{"name": "x", "cmd": command}], **settings}
-            return deciding(Project.find(project.root), base, target, [*before], table)
+            return decisive(project, base, target, [*before], table)
 
         assert found("make bench") == ["Makefile"]
         assert found("./work", build=["make"]) == []
@@ -214,7 +223,7 @@ class TestDeciding:
         target = project.commit("Change", **{"pyproject.toml": text})
         table = {"job": [{"name": "x", "cmd": "pytest"}]}
         paths = ["pyproject.toml"]
-        assert deciding(Project.find(project.root), base, target, paths, table) == paths
+        assert decisive(project, base, target, paths, table) == paths
 
 
 def test_links_that_lead_out_of_the_project(project: Repository) -> None:

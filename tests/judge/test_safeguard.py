@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from perfvcs.measure.executor import LocalExecutor
 from perfvcs.profile import Resources
 
 QUIET = Trust(quiet=True)
-CANDIDATE: Any = SimpleNamespace(restored=[], kept=[], deciding=[], leaving=[])
+CANDIDATE: Any = SimpleNamespace(restored=[], absent=[], kept=[], deciding=[], leaving=[])
 
 
 def change(uid: str, baseline: float, shift: float) -> Change:
@@ -160,11 +161,14 @@ class TestBuilds:
 
 
 class TestCorrectness:
+    looked: list[int]
+
     @pytest.fixture
     def sites(self, tmp_path: Path) -> Any:
         """Two versions: the command finds out which by its folder."""
         for name in ("0", "1", "home/tmp"):
             (tmp_path / name).mkdir(parents=True)
+        self.looked = []
 
         def place(at: int) -> tuple[Path, dict[str, str]]:
             return tmp_path / str(at), {"PATH": "/usr/bin:/bin"}
@@ -172,10 +176,8 @@ class TestCorrectness:
         return SimpleNamespace(place=place, home=tmp_path / "home")
 
     def failing(self, sites: Any, command: str, seconds: float) -> str:
-        import time
-
         with pytest.raises(Rejected) as caught:
-            Correctness([command], time.monotonic() + seconds)(sites, 1)
+            Correctness([command], time.monotonic() + seconds)(sites, 1, None, self.looked.append)
         return str(caught.value)
 
     def test_a_base_that_had_less_time_does_not_fail(self, sites: Any) -> None:
@@ -187,6 +189,28 @@ class TestCorrectness:
         assert "the base fails it, too" in self.failing(sites, "exit 3", 20.0)
         slow_target = "case $PWD in */1) sleep 20;; esac; exit 3"
         assert "the base fails it, too" in self.failing(sites, slow_target, 2.0)
+
+    @pytest.mark.parametrize(
+        ("base", "target"),
+        [
+            ("== 3 passed, 1 skipped in 0.1s ==", "== 1 passed, 2 deselected in 0.1s =="),
+            ("== 3 passed in 0.1s ==", ""),
+            ("Ran 3 tests in 0.1s", "Ran 3 tests in 0.1s  OK (skipped=2)"),
+            ("100% tests passed, 0 tests failed out of 3", "No tests were found!!!"),
+            ("[  PASSED  ] 3 tests.", "[  PASSED  ] 1 test."),
+        ],
+    )
+    def test_fewer_tests_than_the_base_passes(self, sites: Any, base: str, target: str) -> None:
+        command = f"case $PWD in */1) echo '{target}';; *) echo '{base}';; esac"
+        assert " of the base's 3 tests" in self.failing(sites, command, 60.0)
+        assert self.looked == [1, 0]
+
+    @pytest.mark.parametrize("more", ["3 passed", "4 passed", "Ran 4 tests"])
+    def test_as_many_tests_or_more_pass(self, sites: Any, more: str) -> None:
+        command = f"case $PWD in */1) echo '{more}';; *) echo '3 passed';; esac"
+        correct = Correctness([command], time.monotonic() + 60.0)
+        correct(sites, 1, None, self.looked.append)
+        assert correct.check.word == "passed"
 
 
 class TestLayout:

@@ -96,7 +96,7 @@ def test_a_new_file_of_which_the_bases_benchmark_speaks(
     project: Repository, command: str, script: str
 ) -> None:
     """What a benchmark does without, it may do otherwise with."""
-    text = "-include local.mk # [ -f ./run.rc ] && . './run.rc'; load(\"data/cases.txt\", rc)\n"
+    text = "-include local.mk\n[ -f ./run.rc ] && . './run.rc'; load(\"data/cases.txt\", rc)\n"
     project.commit("Base", **{script: text, "work.py": "open('index.bin')\n"})
     spoken = ["run.rc", "sub/local.mk", "sub/data/cases.txt"]
     paths = [*spoken, "index.bin", "rc", "other/cases.txt"]
@@ -235,6 +235,6 @@ class TestScriptsOfNode:
     [(["a"], "a leads out of the project"), (["a", "b"], "a, b lead out of the project")],
 )
 def test_links_that_lead_out_are_counted(links: list[str], said: str) -> None:
-    candidate: Any = SimpleNamespace(restored=[], kept=[], deciding=[], leaving=links)
+    candidate: Any = SimpleNamespace(restored=[], absent=[], kept=[], deciding=[], leaving=links)
     check = examine(Seen(candidate, [], [], Trust()))["links"]
     assert (check.word, check.said) == ("rejected", said)

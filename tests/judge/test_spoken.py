@@ -1,0 +1,252 @@
+"""What the base's benchmarks speak of: what they take as input is the base's, and what decides what
+they do proves nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from conftest import Project as Repository
+from conftest import Said, need
+from judged import WORK
+
+from perfvcs.git.blobs import changed_files
+from perfvcs.git.project import Project
+from perfvcs.jobs.shadows import shadows
+from perfvcs.judge.candidate import Target, laid_out
+from perfvcs.judge.deciding import ChangedPaths, deciding
+from perfvcs.judge.spoilt import installed
+
+Perf = Callable[..., Said]
+
+FAST = "def total(count):\n    weeks, days = divmod(count, 7)\n    return 21 * weeks + sum(range(days))\n"
+PYTHON = "python bench.py"
+SHELL = "sh bench.sh"
+
+
+def table(command: str) -> dict[str, Any]:
+    return {"job": [{"name": "x", "cmd": command}]}
+
+
+def shadowing(project: Repository, base: str, target: str, command: str) -> list[str]:
+    repository = Project.find(project.root)
+    files = changed_files(repository, base, target)
+    return sorted(shadows(repository, base, files, table(command)))
+
+
+def decisive(project: Repository, base: str, target: str, settings: dict[str, Any]) -> list[str]:
+    repository = Project.find(project.root)
+    files = changed_files(repository, base, target)
+    paths = [file.path for file in files]
+    return deciding(repository, ChangedPaths(base, target, files, paths, settings))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("bench.py", "import work  # as in fast.rc\n# see data/fast.rc\n"),
+        ("bench.sh", "# . fast.rc\n./work\n"),
+        ("bench.c", "// fast.rc\n/* data/fast.rc\n   again */\nint main(void) { return 0; }\n"),
+    ],
+)
+def test_what_a_comment_names_is_not_left_out(project: Repository, path: str, text: str) -> None:
+    base = project.commit("Base", **{path: text})
+    target = project.commit("Change", **{"fast.rc": "x\n", "data/fast.rc": "x\n"})
+    assert shadowing(project, base, target, f"run {path}") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        (PYTHON, "for name in glob.glob('cases/*'): run(name)\n"),
+        (PYTHON, 'os.listdir("cases")\n'),
+        (SHELL, "for file in $(ls cases); do ./work $file; done\n"),
+        (SHELL, "./work cases/*.sql\n"),
+    ],
+)
+def test_the_files_of_a_folder_of_data_are_the_bases(
+    project: Repository, command: str, text: str
+) -> None:
+    cases = {"cases/1.sql": "1\n", "cases/deep/2.sql": "2\n", "other/3.sql": "3\n"}
+    base = project.commit("Base", **{command.split()[1]: text, **cases})
+    (project.root / "cases/1.sql").unlink()
+    changed = {"cases/deep/2.sql": "\n", "cases/4.sql": "4\n", "other/3.sql": "\n"}
+    target = project.commit("Change", **changed)
+    expected = ["cases/1.sql", "cases/4.sql", "cases/deep/2.sql"]
+    assert shadowing(project, base, target, command) == expected
+
+
+def test_a_folder_with_sources_is_the_programs(project: Repository) -> None:
+    text = "sys.path.insert(0, 'lib')\n"
+    base = project.commit("Base", **{"bench.py": text, "lib/work.py": "", "lib/table.bin": "1"})
+    target = project.commit("Change", **{"lib/work.py": "1\n", "lib/table.bin": "2"})
+    assert shadowing(project, base, target, PYTHON) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("PATH=$PWD/tools/bin:$PATH\nfor n in $(seq 9); do :; done\n", {}),
+        ('export PATH="$(dirname "$0")/bin:$PATH"\nseq 9\n', {}),
+        ("seq 9\n", {"env": {"PATH": "tools/bin:/usr/bin"}}),
+    ],
+)
+def test_a_program_that_stands_before_one_of_the_benchmark(
+    project: Repository, text: str, settings: dict[str, Any]
+) -> None:
+    base = project.commit("Base", **{"bench.sh": text})
+    new = {"tools/bin/seq": "#!/bin/sh\n", "tools/bin/other": "#!/bin/sh\n", "src/seq": "x\n"}
+    target = project.commit("Change", **new)
+    repository = Project.find(project.root)
+    files = changed_files(repository, base, target)
+    assert shadows(repository, base, files, table(SHELL) | settings) == ["tools/bin/seq"]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("Makefile", "CFLAGS = -O1\n", "CFLAGS = -O1 -DROUNDS=2\n"),
+        ("work.h", "int work(void);\n", "#define ROUNDS 2\nint work(void);\n"),
+        ("CMakeLists.txt", "add(x)\n", "target_compile_definitions(x PRIVATE ROUNDS=2)\n"),
+    ],
+)
+def test_a_definition_that_a_benchmark_asks_for_decides(
+    project: Repository, path: str, before: str, after: str
+) -> None:
+    source = "#ifndef ROUNDS\n#define ROUNDS 100\n#endif\nint main(void) { return ROUNDS; }\n"
+    base = project.commit("Base", **{"bench.c": source, path: before})
+    target = project.commit("Change", **{path: after})
+    assert decisive(project, base, target, table("./bench")) == [path]
+    other = project.commit("Other", **{path: after.replace("ROUNDS", "FASTER")})
+    assert decisive(project, base, other, table("./bench")) == []
+
+
+def test_examples_that_become_others_decide_where_they_are_the_tests(project: Repository) -> None:
+    source = 'def one():\n    """One.\n\n    >>> one()\n    1\n    """\n    return 1\n'
+    base = project.commit("Base", **{"work.py": source, "bench.py": "import work\n"})
+    wrong = project.commit("Wrong", **{"work.py": source.replace("1", "2")})
+    right = project.commit("Right", **{"work.py": source.replace("return 1", "return 3 - 2")})
+    tested = {"job": [{"cmd": PYTHON}, {"cmd": "python -m doctest work.py"}]}
+    assert decisive(project, base, wrong, tested) == ["work.py"]
+    assert decisive(project, base, right, tested) == []
+    assert decisive(project, base, wrong, table(PYTHON)) == []
+
+
+def test_a_package_that_says_which_tests_there_are_decides(project: Repository) -> None:
+    base = project.commit("Base", **{"work/__init__.py": "", "bench.py": "import work\n"})
+    target = project.commit("Change", **{"work/__init__.py": "def load_tests(*_): return []\n"})
+    assert decisive(project, base, target, table("python -m unittest")) == ["work/__init__.py"]
+    assert decisive(project, base, target, table("./work")) == []
+
+
+def test_a_new_file_that_the_change_itself_needs_stays_and_decides(project: Repository) -> None:
+    makefile = "work: work.c\n\tcc -o work work.c\n-include more.mk\n"
+    base = project.commit("Base", **{"Makefile": makefile, "work.c": "x\n"})
+    more = "more.mk:\n\ttrue\n"
+    alone = project.commit("Alone", **{"more.mk": more})
+    project.git("checkout", "--quiet", base)
+    spoken = project.commit("Spoken", **{"more.mk": more, "work.c": "/* see more.mk */\n"})
+    repository = Project.find(project.root)
+    for revision, restored, deciding_paths in ((alone, ["more.mk"], []), (spoken, [], ["more.mk"])):
+        place = project.root / ".perf" / "candidate"
+        with laid_out(repository, base, Target(revision), table("make work"), place) as candidate:
+            assert candidate.absent == candidate.restored == restored
+            assert candidate.deciding == deciding_paths
+            assert (place / "more.mk").exists() == bool(deciding_paths)
+
+
+def test_what_an_installation_lets_run_unasked_or_in_the_place_of_a_program(
+    project: Repository, tmp_path: Path
+) -> None:
+    base = project.commit("Base", **{"bench.sh": "for n in $(seq 9); do work; done\n"})
+    environments = [tmp_path / name for name in ("base", "own")]
+    for version, environment in enumerate(environments):
+        packages = environment / "lib" / "python3.11" / "site-packages"
+        (packages / "work-1.dist-info").mkdir(parents=True)
+        finder = (
+            f"import __editable___work_{version}_finder; __editable___work_{version}_finder.x()"
+        )
+        (packages / f"__editable__.work-{version}.pth").write_text(finder)
+        (environment / "bin").mkdir()
+        (environment / "bin" / "work").touch()
+    own = environments[1]
+    candidate: Any = SimpleNamespace(base=base, table=table(SHELL))
+    repository = Project.find(project.root)
+    (own / "bin" / "other").touch()
+    (packages / "folders.pth").write_text("/a/folder\n")
+    assert installed(repository, candidate, *environments) == []
+    (own / "bin" / "seq").touch()
+    (packages / "fast.pth").write_text("/a/folder\nimport fast\n")
+    (packages / "sitecustomize.py").write_text("")
+    entries = "[console_scripts]\na = b\n[pytest11]\nfast = fast\n[other]\nx = y\n"
+    (packages / "work-1.dist-info" / "entry_points.txt").write_text(entries)
+    assert installed(repository, candidate, *environments) == [
+        "bin/seq",
+        "fast.pth",
+        "sitecustomize.py",
+        "work-1.dist-info/entry_points.txt",
+    ]
+    assert installed(repository, candidate, own, own) == []
+
+
+@pytest.fixture
+def cased(project: Repository) -> Repository:
+    bench = (
+        "import glob, work\nfor name in glob.glob('cases/*'):\n"
+        "    work.total(len(open(name).read()) * 100)\n"
+    )
+    cases = {f"cases/{number}.txt": "x" * 2_000 for number in range(5)}
+    settings = '[[job]]\nname = "x"\ncmd = "python bench.py"\n'
+    project.commit("Base", **{"work.py": WORK, "bench.py": bench, "perf.toml": settings, **cases})
+    return project
+
+
+def judged(perf: Perf, *words: str, code: int | None = None) -> dict[str, Any]:
+    said = perf("judge", *words, "--budget", "40s", "--json", code=code)
+    document: dict[str, Any] = json.loads(said.out)
+    return document
+
+
+def test_cases_that_are_gone_are_no_gain(cased: Repository, perf: Perf) -> None:
+    for number in range(4):
+        (cased.root / f"cases/{number}.txt").unlink()
+    assert judged(perf, code=3)["comparisons"] == []
+
+
+@pytest.mark.slow
+def test_a_new_case_does_not_hinder_a_gain(cased: Repository, perf: Perf) -> None:
+    cased.write("work.py", FAST)
+    cased.write("cases/new.txt", "x")
+    document = judged(perf)
+    assert document["verdict"] in ("proved", "not decided")
+    assert document["restored"] == ["cases/new.txt"]
+    check = document["guard"]["benchmark_files"]
+    assert check["word"] == "warning"
+    assert check["said"].startswith("it is measured without cases/new.txt")
+    (change,) = (change for change in document["comparisons"] if change["metric"] == "cpu")
+    assert change["effect"] < 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["seq", "work-version"])
+def test_a_program_that_the_build_puts_before_one_of_the_benchmark(
+    project: Repository, perf: Perf, name: str
+) -> None:
+    need("seq")
+    bench = "PATH=$PWD/bin:$PATH\nfor n in $(seq 4); do python work.py; done\n"
+    settings = 'build = ["sh build.sh"]\n[[job]]\nname = "x"\ncmd = "sh bench.sh"\n'
+    work = WORK + "\ntotal(300_000)\n"
+    files = {"bench.sh": bench, "work.py": work, "build.sh": "true\n", "perf.toml": settings}
+    project.commit("Base", **files)
+    made = f"mkdir bin\nprintf '#!/bin/sh\\necho 1\\n' >bin/{name}\nchmod +x bin/{name}\n"
+    project.write("build.sh", made)
+    project.write("work.py", FAST + "\ntotal(300_000)\n")
+    document = judged(perf, "--expect", "not-slower=50%")
+    spoilt = document["guard"]["benchmark_files"]
+    assert (spoilt["word"] == "rejected") == (name == "seq")
+    assert ("bin/seq" in spoilt["said"]) == (name == "seq")
