@@ -29,13 +29,18 @@ MAKES = re.compile(r"[bg]?make|ninja")
 MAKEFILE = re.compile(r"(?:.*/)?(?:(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k)")
 PATH = re.compile(r"[\w.+@~-][\w./+@~-]{0,4095}")  # in a text
 # a path of a folder, as far as it is no mere word: in quotes, or with what is below it
-FOLDER = re.compile(r"(?<=[\"'])[\w.+@~-][\w./+@~-]{0,4095}(?=[\"'])|[\w.+@~-][\w./+@~-]{0,4095}/")
+FOLDER = re.compile(
+    r"(?<=[\"'])[\w.+@~-][\w./+@~-]{0,4095}(?=[\"'])"
+    r"|(?<![\w./+@~-])[\w.+@~-][\w./+@~-]{0,4095}/"
+)
 PROGRAMS = re.compile(r"(?<![A-Za-z_])PATH[ \t]{0,9}[:?+]?=([^\n]{0,4096})")
 VARIABLE = re.compile(r"\$[({]?\w+[)}]?")
 ASKED = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b([^\n]{1,1000})", re.MULTILINE)
 NAME = re.compile(r"[A-Za-z_]\w{0,200}")
 AFTER_NUMBER_SIGN = re.compile(r"(?:^|(?<=\s))#[^\n]*", re.MULTILINE)
-AFTER_SLASHES = re.compile(r"(?:^|(?<=[\s;{}]))//[^\n]*|/\*.*?\*/", re.MULTILINE | re.DOTALL)
+COMMENT = re.compile(
+    r"(?:^|(?<=[\s;{}]))//[^\n]*|/\*", re.MULTILINE
+)  # to its end, or its beginning
 SLASHES = ("native", "rust", "go", "node", "java")  # languages whose comments follow //
 SHELLS = ("", ".sh", ".bash", ".mk", ".mak")  # suffixes of texts in which a word is an argument
 # what is not written in a language that is known, but is no data either
@@ -158,8 +163,16 @@ def speaks(text: str, path: str) -> bool:
 def without_comments(path: str, text: str) -> str:
     """The text of a file without the comments that its language has."""
     language = OF_SUFFIX.get(PurePosixPath(path).suffix.lower(), "")
-    comments = AFTER_SLASHES if language in SLASHES else AFTER_NUMBER_SIGN
-    return comments.sub(" ", text)
+    if language not in SLASHES:
+        return AFTER_NUMBER_SIGN.sub(" ", text)
+    left, at = [], 0
+    while comment := COMMENT.search(text, at):
+        end = comment.end() if comment[0] != "/*" else text.find("*/", comment.end()) + 2
+        if end < comment.end():  # it has none
+            break
+        left.append(text[at : comment.start()])
+        at = end
+    return " ".join([*left, text[at:]])
 
 
 def texts(project: Project, commit: str, paths: Sequence[str]) -> dict[str, str]:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 Whose = Literal["", "baseline", "target", "working tree"]
 JUDGES = (RULES_FILE, REGISTER_FILE)
 SHADOWS = "the stand-in"  # a new file that runs in the place of another
+INPUT = "the input"  # a file of data that a benchmark takes
 UNKNOWN = Difference(what="what differs is not known, since git does not have all files here")
 REASON, ACCEPTED = 160, 80  # characters of why a file cannot be used, and of what is accepted
 
@@ -130,8 +131,7 @@ class CriteriaReader:
         benchmark_differences = of_files(
             before.table or {}, after.table or {}, files, Links(links, str(self._project.root))
         )
-        if before_benchmarks:
-            benchmark_differences.append(Difference(what=SHADOWS, files=before_benchmarks))
+        benchmark_differences += _taken(before_benchmarks, files, benchmark_differences)
         return Criteria(
             rules,
             replace(
@@ -350,6 +350,21 @@ def _rules(table: Table) -> Rules | str:
         return read(tables).rules if tables else Rules()
     except UsageError as error:
         return shorten(str(error), REASON)
+
+
+def _taken(
+    paths: Sequence[str], files: Iterable[ChangedFile], others: Sequence[Difference]
+) -> list[Difference]:
+    """The files that benchmarks would run or read in the place of what they do: those that are new,
+    and of the rest what ``others`` do not name.
+    """
+    added = {file.path for file in files if file.added}
+    named = {path for difference in others for path in difference.files}
+    new = [path for path in paths if path in added]
+    changed = [path for path in paths if path not in added | named]
+    return [
+        Difference(what=what, files=of) for what, of in ((SHADOWS, new), (INPUT, changed)) if of
+    ]
 
 
 def _settings(

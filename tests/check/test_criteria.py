@@ -562,6 +562,16 @@ def test_a_new_module_that_python_would_take_for_one_of_the_benchmark_is_named(
         project.commit("back again")
 
 
+def test_data_that_a_benchmark_finds_in_a_folder_is_named(project: Project, perf: Perf) -> None:
+    bench = "import glob\nfor name in glob.glob('cases/*'): open(name)\n"
+    before = {"perf.toml": JOB, "benchdata.py": bench, "cases/a.txt": "1\n", "other/a.txt": "1\n"}
+    changes = {"cases/a.txt": "2\n", "cases/b.txt": "2\n", "other/a.txt": "2\n"}
+    said = flat(perf("check", *changed(project, before, changes), code=None))
+    assert "the stand-in cases/b.txt" in said
+    assert "the input cases/a.txt" in said
+    assert "other/a.txt" not in said.partition("files differ")[0]
+
+
 def test_a_new_module_that_is_taken_for_an_installed_one_is_named(
     project: Project, perf: Perf
 ) -> None:

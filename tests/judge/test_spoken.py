@@ -5,6 +5,7 @@ they do proves nothing.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,13 +52,30 @@ def decisive(project: Repository, base: str, target: str, settings: dict[str, An
     [
         ("bench.py", "import work  # as in fast.rc\n# see data/fast.rc\n"),
         ("bench.sh", "# . fast.rc\n./work\n"),
-        ("bench.c", "// fast.rc\n/* data/fast.rc\n   again */\nint main(void) { return 0; }\n"),
+        ("bench.c", "// fast.rc\n/* data/fast.rc\n   // again */\nint main(void) { return 0; }\n"),
     ],
 )
 def test_what_a_comment_names_is_not_left_out(project: Repository, path: str, text: str) -> None:
     base = project.commit("Base", **{path: text})
     target = project.commit("Change", **{"fast.rc": "x\n", "data/fast.rc": "x\n"})
     assert shadowing(project, base, target, f"run {path}") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("bench.c", "/*" * 300_000),
+        ("bench.py", "x" * 600_000),
+        ("bench.sh", "./" * 300_000),
+        ("bench.py", "PATH=" * 100_000),
+    ],
+)
+def test_long_texts_are_searched_at_once(project: Repository, path: str, text: str) -> None:
+    base = project.commit("Base", **{path: text})
+    target = project.commit("Change", **{"fast.rc": "x\n"})
+    began = time.process_time()
+    assert shadowing(project, base, target, f"run {path}") == []
+    assert time.process_time() - began < 10
 
 
 @pytest.mark.parametrize(
