@@ -19,6 +19,9 @@ from perfvcs.text.words import metric_name, metric_rank
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from perfvcs.check.change import Overall, Report
 
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
@@ -93,18 +96,25 @@ def entries(report: Report) -> list[MovedBenchmark]:
 
     A unit that moved more than twice as much as the process around it comes before that.
     """
+    return _entries(report.changes)
+
+
+def _entries(
+    changes: Sequence[Change], time: Mapping[SizedUnit, float] | None = None
+) -> list[MovedBenchmark]:
+    """The ``entries`` of some changes, by the ``time`` that is spent in what they are about."""
     moved: dict[JobUnit, list[Change]] = defaultdict(list)
-    for change in report.changes:
+    for change in changes:
         if said(change).moved:
             moved[change.job, change.uid].append(change)
     if not moved:
         return []
-    time = _time_spent(report.changes)
+    spent = _time_spent(changes) if time is None else time
     clocks: dict[SizedUnit, dict[str, Change]] = defaultdict(dict)
-    for change in report.changes:
+    for change in changes:
         if change.metric in CLOCKS:
             clocks[SizedUnit.of(change)][change.metric] = change
-    benchmarks = [_entry(changes, time, clocks) for changes in moved.values()]
+    benchmarks = [_entry(changes, spent, clocks) for changes in moved.values()]
     wholes = {entry.first.job: entry for entry in benchmarks if is_whole(*entry.unit)}
 
     def rank(entry: MovedBenchmark) -> tuple[bool, bool, float, bool, float]:
@@ -119,15 +129,20 @@ def entries(report: Report) -> list[MovedBenchmark]:
     return sorted(benchmarks, key=rank)
 
 
-def in_order(report: Report) -> Iterator[MovedBenchmark]:
+def in_order(
+    changes: Sequence[Change], time: Mapping[SizedUnit, float] | None = None
+) -> Iterator[MovedBenchmark]:
     """The ``entries``, and then these as if nothing were accepted: the order in which all commands
     choose a benchmark where nobody names one.
+
+    ``time``: the seconds that are spent in each unit, where ``changes`` are not all that was
+    compared.
     """
-    yield from entries(report)
-    if all(change.accepted is None for change in report.changes):
+    yield from _entries(changes, time)
+    if all(change.accepted is None for change in changes):
         return
-    opened = [msgspec.structs.replace(change, accepted=None) for change in report.changes]
-    yield from entries(msgspec.structs.replace(report, changes=opened))
+    opened = [msgspec.structs.replace(change, accepted=None) for change in changes]
+    yield from _entries(opened, time)
 
 
 def _is_certain(change: Change) -> bool:
@@ -169,7 +184,7 @@ def followed(report: Report, fits: Callable[[Change], bool]) -> Followed | None:
     units = {
         SizedUnit.of(change) for change in report.changes if change.word in SURE and fits(change)
     }
-    for entry in in_order(report):
+    for entry in in_order(report.changes):
         chosen = [change for change in entry.changes if change.word in SURE and fits(change)]
         if chosen:
             return Followed(_followed_clock(chosen), len(units))
@@ -292,25 +307,50 @@ def importance(change: Change, time: Mapping[SizedUnit, float]) -> float:
 
 
 def _time_spent(changes: Iterable[Change]) -> dict[SizedUnit, float]:
-    """Seconds that are spent in each unit at each size: its own time where it has one.
+    """Seconds that are spent in each unit at each size."""
+    import numpy as np
 
-    Else its part of the longest time in the report (a second, where it has none): its part of the
-    largest amount of a metric.
-    """
-    times: dict[SizedUnit, float] = {}
-    amounts: dict[SizedUnit, float] = {}
-    largest: dict[tuple[str, str], float] = defaultdict(float)
+    units: dict[SizedUnit, int] = {}
+    metrics: dict[tuple[str, str], int] = {}
     rows = [
-        (change, SizedUnit.of(change), abs(change.baseline or change.target or 0.0))
+        (
+            units.setdefault(SizedUnit.of(change), len(units)),
+            metrics.setdefault((change.job, change.metric), len(metrics)),
+            change.unit == "s",
+            abs(change.baseline or change.target or 0.0),
+        )
         for change in changes
     ]
-    for change, unit, amount in rows:
-        if change.unit == "s":
-            times[unit] = max(times.get(unit, 0.0), amount)
-        largest[change.job, change.metric] = max(largest[change.job, change.metric], amount)
-    whole = max(times.values(), default=0.0) or WHOLE
-    for change, unit, amount in rows:
-        most = largest[change.job, change.metric]
-        share = amount / most if most else 1.0
-        amounts[unit] = max(amounts.get(unit, 0.0), share * whole)
-    return amounts | times
+    if not rows:
+        return {}
+    spent = time_spent(*map(np.array, zip(*rows, strict=True)))
+    return dict(zip(units, spent.tolist(), strict=True))
+
+
+def time_spent(
+    units: NDArray[np.int64],
+    metrics: NDArray[np.int64],
+    seconds: NDArray[np.bool_],
+    amounts: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Seconds that are spent in each unit at one size, by its number: its own time where it has
+    one.
+
+    Else its part of the longest time (a second, where there is none): its part of the largest
+    amount of a metric. ``amounts`` (k,) are of the units and metrics of jobs with these numbers
+    (k,), and some are ``seconds`` (k,).
+    """
+    import numpy as np
+
+    times = np.zeros(int(units.max()) + 1)
+    largest, parts = np.zeros(int(metrics.max()) + 1), np.zeros(len(times))
+    np.fmax.at(times, units[seconds], amounts[seconds])
+    np.fmax.at(largest, metrics, amounts)
+    timed = np.zeros(len(times), dtype=bool)
+    timed[units[seconds]] = True
+    whole = float(times.max()) or WHOLE
+    most = largest[metrics]
+    with np.errstate(invalid="ignore"):  # infinite amounts
+        shares = np.where(most > 0, amounts / np.where(most > 0, most, 1.0), 1.0)
+        np.fmax.at(parts, units, shares * whole)
+    return np.where(timed, times, parts)

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from perfvcs.check.change import Change, Report
-from perfvcs.check.movement import in_order
-from perfvcs.history.finding import level
+from perfvcs.check.change import Change
+from perfvcs.check.movement import CLOCKS, SizedUnit, in_order, time_spent
+from perfvcs.history.finding import LARGEST_EXPONENT, level
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from perfvcs.history.finding import Finding
     from perfvcs.history.judging import JudgedLine
@@ -30,16 +30,15 @@ def with_ranks(
     for number, judgement in judgements.items():
         for finding in judgement.findings:
             at[finding.turn][number] = finding
+    several = {turn: findings for turn, findings in at.items() if len(findings) > 1}
+    measured = _Measured(lines, courses, judgements) if several else None
     ranks: dict[int, int] = {}
-    for turn, findings in at.items():
-        if len(findings) == 1:  # as most have: a report of all lines takes long
-            continue
-        changes = {
-            number: _change(lines[number], course, element, judgements.get(number), turn)
-            for number, course in courses.items()
-            if (element := _element(course, turn))
-        }
-        order = _order(changes.values())
+    for turn, findings in several.items() if measured else ():
+        changes, time = measured.at(turn, findings)
+        order: dict[Subject, int] = {}
+        for entry in in_order(list(changes.values()), time):
+            for change in entry.changes:
+                order.setdefault(_subject(change), len(order))
         ranked = sorted(
             findings,
             key=lambda number: (
@@ -60,57 +59,111 @@ def with_ranks(
     }
 
 
-def _order(changes: Iterable[Change]) -> dict[Subject, int]:
-    """The place of each change that moved, in a report of all of them."""
-    report = Report(baseline="", target="", method="", changes=[*changes])
-    order: dict[Subject, int] = {}
-    for entry in in_order(report):
-        for change in entry.changes:
-            order.setdefault(_subject(change), len(order))
-    return order
+class _Measured:
+    """The lines that were measured at each place of a history, with the levels before."""
 
+    def __init__(
+        self,
+        lines: Mapping[int, Line],
+        courses: Mapping[int, Course],
+        judgements: Mapping[int, JudgedLine],
+    ) -> None:
+        import numpy as np
 
-def _element(course: Course, turn: int) -> int:
-    """The element of a course at a place of the history; 0 where it has none, or none before it."""
-    element = bisect_left(course.places, turn)
-    return element if element < len(course.places) and course.places[element] == turn else 0
+        self._lines, self._courses, self._judgements = lines, courses, judgements
+        self._numbers = list(courses)
+        self._units: dict[SizedUnit, int] = {}
+        self._metrics: dict[tuple[str, str], int] = {}
+        self._columns = np.array(
+            [
+                self._coded(line.job.label, line.uid, line.size, line.metric, line.unit)
+                for line in map(lines.__getitem__, courses)
+            ]
+        )
+        counts = [max(0, len(course.places) - 1) for course in courses.values()]
+        places = np.concatenate([np.array(course.places)[1:] for course in courses.values()])
+        levels = np.concatenate([np.array(course.levels)[:-1] for course in courses.values()])
+        order = places.argsort(kind="stable")
+        self._places = places[order]
+        self._line = np.repeat(np.arange(len(counts)), counts)[order]
+        self._before = np.exp(np.minimum(levels[order], LARGEST_EXPONENT))
+        self._verdicts: dict[int, list[int]] = defaultdict(list)  # by turn: numbers of lines
+        for number, judgement in judgements.items():
+            for element in judgement.verdicts:
+                self._verdicts[courses[number].places[element]].append(number)
 
+    def at(
+        self, turn: int, findings: Mapping[int, Finding]
+    ) -> tuple[dict[int, Change], dict[SizedUnit, float]]:
+        """What lines did at a place by number, of all that moved and of the clocks beside them; and
+        the seconds that are spent in each unit, by all lines that were measured there.
+        """
+        import numpy as np
 
-def _change(
-    line: Line, course: Course, element: int, judged: JudgedLine | None, turn: int
-) -> Change:
-    """What a line did there: by a verdict measured in turns, else by the finding, if there is
-    one.
-    """
-    environment = line.environment.fingerprint
-    if judged and (verdict := judged.verdicts.get(element)):
-        return verdict.change(environment)
-    same = Change(
-        word="same",
-        job=line.job.label,
-        uid=line.uid,
-        size=line.size,
-        metric=line.metric,
-        unit=line.unit,
-        better=line.better,
-        series=line.job.key,
-        environment=environment,
-        baseline=level(course.levels[element - 1]),
-        target=level(course.levels[element]),
-    )
-    findings = judged.findings if judged else ()
-    finding = next((finding for finding in findings if finding.turn == turn), None)
-    if finding is None:
-        return same
-    return structs.replace(
-        same,
-        word=finding.word,
-        effect=finding.effect,
-        low=finding.low,
-        high=finding.high,
-        baseline=finding.before,
-        target=finding.after,
-    )
+        low, high = self._places.searchsorted([turn, turn + 1])
+        here, amounts = self._line[low:high], self._before[low:high].copy()
+        columns = self._columns[here]
+        known = {*findings, *self._verdicts.get(turn, ())}
+        changed = np.array([self._numbers[line] in known for line in here.tolist()])
+        beside = np.isin(columns[:, 0], columns[changed, 0])
+        changes = {}
+        for row in np.flatnonzero(beside).tolist():
+            number = self._numbers[here[row]]
+            if not changed[row] and self._lines[number].metric not in CLOCKS:
+                continue
+            changes[number] = change = self._change(number, turn, findings.get(number))
+            amounts[row] = abs(change.baseline or change.target or 0.0)
+            columns[row] = self._coded(
+                change.job, change.uid, change.size, change.metric, change.unit
+            )
+        units, metrics, seconds = columns.T
+        spent = time_spent(units, metrics, seconds > 0, amounts).tolist()
+        return changes, dict(zip(self._units, spent, strict=False))
+
+    def _coded(
+        self, job: str, uid: str, size: float | None, metric: str, unit: str
+    ) -> tuple[int, int, bool]:
+        """The numbers of a unit at a size and of a metric of its job, and whether that is time."""
+        sized = self._units.setdefault(SizedUnit(job, uid, size), len(self._units))
+        return sized, self._metrics.setdefault((job, metric), len(self._metrics)), unit == "s"
+
+    def _change(self, number: int, turn: int, finding: Finding | None) -> Change:
+        """What a line did at a place: by a verdict measured in turns, else by the finding, if there
+        is one.
+        """
+        line, course, judged = (
+            self._lines[number],
+            self._courses[number],
+            self._judgements.get(number),
+        )
+        element = bisect_left(course.places, turn)
+        environment = line.environment.fingerprint
+        if judged and (verdict := judged.verdicts.get(element)):
+            return verdict.change(environment)
+        same = Change(
+            word="same",
+            job=line.job.label,
+            uid=line.uid,
+            size=line.size,
+            metric=line.metric,
+            unit=line.unit,
+            better=line.better,
+            series=line.job.key,
+            environment=environment,
+            baseline=level(course.levels[element - 1]),
+            target=level(course.levels[element]),
+        )
+        if finding is None:
+            return same
+        return structs.replace(
+            same,
+            word=finding.word,
+            effect=finding.effect,
+            low=finding.low,
+            high=finding.high,
+            baseline=finding.before,
+            target=finding.after,
+        )
 
 
 def _subject(change: Change) -> Subject:
