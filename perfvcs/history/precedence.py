@@ -31,9 +31,11 @@ def with_ranks(
         for finding in judgement.findings:
             at[finding.turn][number] = finding
     several = {turn: findings for turn, findings in at.items() if len(findings) > 1}
-    measured = _Measured(lines, courses, judgements) if several else None
+    if not several:
+        return dict(judgements)
+    measured = _Measured(lines, courses, judgements)
     ranks: dict[int, int] = {}
-    for turn, findings in several.items() if measured else ():
+    for turn, findings in several.items():
         changes, time = measured.at(turn, findings)
         order: dict[Subject, int] = {}
         for entry in in_order(list(changes.values()), time):

@@ -196,13 +196,16 @@ class Index:
             left -= len(measured)
             size = min(2 * size, MOST_ASKED)
 
-    def marks(self) -> dict[str, int]:
-        """All commits that have profiles, each with a number that their names have made: it is
-        another one where these are others.
+    def marks(self, commits: Iterable[str] | None = None) -> dict[str, int]:
+        """All commits that have profiles, or those of some, each with a number that their names
+        have made: it is another one where these are others.
         """
-        sql = "SELECT text, mark FROM commits WHERE mark != 0"
+        sql, asked = "SELECT text, mark FROM commits WHERE mark != 0", []
+        if commits is not None:
+            sql += " AND text IN (SELECT value FROM json_each(?))"
+            asked = [msgspec.json.encode(list(commits)).decode()]
         return self._database.attempt(
-            lambda: msgspec.convert(dict(self._rows(sql)), dict[str, int])
+            lambda: msgspec.convert(dict(self._rows(sql, *asked)), dict[str, int])
         )
 
     def most_commits(self) -> int:

@@ -41,15 +41,21 @@ class LastVerdict(msgspec.Struct, frozen=True):
 
 
 class Remembered(NamedTuple):
-    """A report as it was remembered; ``basis`` names all that it was made from, and is empty where
-    that is not known; ``made`` as in ``LastVerdict``.
+    """A report as it was remembered; ``basis`` names all that it was made from, ``stored`` the
+    profiles of both sides; they are empty where that is not known.
     """
 
     baseline: str
     target: str
     report: bytes
     basis: str = ""
-    made: str = ""
+    stored: str = ""
+
+    @classmethod
+    def of(cls, baseline: str, target: str, report: bytes, origin: str) -> Remembered:
+        """A row: ``origin`` holds both names, since another column would make the file anew."""
+        basis, _, stored = origin.partition(" ")
+        return cls(baseline, target, report, basis, stored)
 
 
 class _Change(msgspec.Struct):
@@ -68,9 +74,11 @@ class LastVerdicts:
     def __init__(self, path: Path) -> None:
         self._database = Database(path, VERDICTS_SCHEMA, VERDICTS_VERSION)
 
-    def remember(self, baseline: str, target: str, report: bytes, basis: str = "") -> None:
-        """Keep a report (the JSON of ``perfvcs.check.Report``), as the newest, with what it was
-        made from.
+    def remember(
+        self, baseline: str, target: str, report: bytes, basis: str = "", stored: str = ""
+    ) -> None:
+        """Keep a report (the JSON of ``perfvcs.check.Report``), as the newest, with the names of
+        what it was made from, which have no blanks.
 
         Both revisions are full commit ids, or one with ``+`` and the hash of the uncommitted
         changes on top (``State.verdict_key``).
@@ -87,19 +95,18 @@ class LastVerdicts:
             "INSERT OR REPLACE INTO verdicts (target, baseline, made, words, report, basis)"
             " VALUES (?, ?, ?, ?, ?, ?)"
         )
-        row = (target, baseline, _now(), counts, report, basis)
+        row = (target, baseline, _now(), counts, report, f"{basis} {stored}")
         self._database.attempt(lambda: self._database.connection.execute(sql, row).close())
 
     def recall(self, baseline: str, target: str) -> Remembered | None:
         """The stored verdicts on a pair."""
         sql = (
-            "SELECT baseline, target, report, basis, made FROM verdicts WHERE target = ? AND"
-            " baseline = ?"
+            "SELECT baseline, target, report, basis FROM verdicts WHERE target = ? AND baseline = ?"
         )
 
         def stored() -> Remembered | None:
             rows = self._database.connection.execute(sql, (target, baseline)).fetchall()
-            return Remembered(*rows[0]) if rows else None
+            return Remembered.of(*rows[0]) if rows else None
 
         return self._database.attempt(stored)
 
@@ -122,7 +129,7 @@ class LastVerdicts:
 
         def before(number: int) -> tuple[int, Remembered] | None:
             rows = self._database.connection.execute(sql, (number,)).fetchall()
-            return (rows[0][0], Remembered(*rows[0][1:])) if rows else None
+            return (rows[0][0], Remembered.of(*rows[0][1:])) if rows else None
 
         number = (1 << 63) - 1
         while row := self._database.attempt(partial(before, number)):

@@ -23,6 +23,7 @@ from perfvcs.profile.validity import Malformed
 from perfvcs.reports.pair import inheriting, noted, stored
 from perfvcs.reports.untouchable import doubted
 from perfvcs.repository import Repository, origin
+from perfvcs.repository.lastreport import stored_profiles
 from perfvcs.repository.state import State
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
@@ -335,7 +336,13 @@ def remember(
     revision against itself.
     """
     if not (baseline.product or target.product) and baseline != target:
-        repository.index.memory.remember(baseline.verdict_key, target.verdict_key, report, basis)
+        repository.index.memory.remember(
+            baseline.verdict_key,
+            target.verdict_key,
+            report,
+            basis,
+            stored_profiles(repository, baseline, target),
+        )
 
 
 def _basis(

@@ -15,14 +15,12 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
     from perfvcs.repository.state import State
 
-TO_SECONDS = len("2026-01-01T00:00:00")  # characters of a time
-
 
 def last_report(
     repository: Repository, baseline: State, target: State, wanted: BenchmarkFilter
 ) -> Report | None:
-    """The report that was given last, with what is accepted now, unless a state was measured since;
-    else that on all that is stored: the first that has any of the benchmarks ``wanted``, None
+    """The report that was given last, with what is accepted now, unless a state has other profiles
+    now; else that on all that is stored: the first that has any of the benchmarks ``wanted``, None
     without one.
     """
     for report in _reports(repository, baseline, target):
@@ -41,7 +39,9 @@ def _reports(repository: Repository, baseline: State, target: State) -> Iterator
 
     memory = repository.index.memory
     remembered = memory.recall(baseline.verdict_key, target.verdict_key)
-    if remembered is not None and _is_newest(repository, baseline, target, remembered.made):
+    if remembered is not None and remembered.stored == stored_profiles(
+        repository, baseline, target
+    ):
         with suppress(Malformed):
             report = decode(remembered.report)
             opened = [replace(change, accepted=None) for change in report.changes]
@@ -50,7 +50,8 @@ def _reports(repository: Repository, baseline: State, target: State) -> Iterator
         yield repository.compare(baseline, target)
 
 
-def _is_newest(repository: Repository, baseline: State, target: State, made: str) -> bool:
-    """Whether nothing of either state was measured since a report was ``made`` (UTC, ISO 8601)."""
-    headers = repository.index.headers([baseline.filed, target.filed])
-    return all(header.collected.ended[:TO_SECONDS] <= made[:TO_SECONDS] for header in headers)
+def stored_profiles(repository: Repository, baseline: State, target: State) -> str:
+    """A name of the profiles that two states have, whenever they were measured or pulled."""
+    sides = (baseline.filed, target.filed)
+    marks = repository.index.marks(sides)
+    return ".".join(f"{marks.get(commit, 0):x}" for commit in sides)

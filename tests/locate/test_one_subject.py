@@ -114,8 +114,9 @@ def test_all_commands_choose_the_benchmark_with_which_check_begins(
     assert re.match(rf"work(: {expected})? became|no.* beyond what is accepted", sentence), sentence
 
 
-def test_a_report_before_the_newest_measurement_is_not_followed(
-    project: Project, perf: Perf
+@pytest.mark.parametrize("year", ["2099", "2001"])  # as those that are pulled may be
+def test_a_report_is_not_followed_once_its_commits_have_other_profiles(
+    year: str, project: Project, perf: Perf
 ) -> None:
     project.configure()
     commits = tuple(project.commit(text, **{"work.sh": f": {text}\n"}) for text in ("a", "b"))
@@ -125,9 +126,10 @@ def test_a_report_before_the_newest_measurement_is_not_followed(
     said = last_report(repository, *ends, EVERYTHING)
     assert said
     assert {change.uid for change in said.changes if change.word == "degradation"} == {"first"}
-    later = Collected("20991231T000000-000001", "2099-12-31T00:00:00Z", "2099-12-31T00:00:01Z", "x")
+    times = (f"{year}-12-31T00:00:0{second}Z" for second in range(2))
+    other = Collected(f"{year}1231T000000-000001", *times, "x")
     for one in profiles(commits, {"first": QUIET, "second": LARGE}):
-        store(structs.replace(one, collected=later))
+        store(structs.replace(one, collected=other))
     repository = Repository.find()
     now = last_report(repository, *ends, EVERYTHING)
     assert now
