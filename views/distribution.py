@@ -26,7 +26,7 @@ from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
-from perfvcs.text.quantity import number, quantity, scale
+from perfvcs.text.quantity import number, numbers, quantity, scale
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
@@ -198,9 +198,7 @@ class Distribution(View[list[DrawnSample]]):
         edges = np.linspace(start, start + span, bins + 1)
         counts, _ = np.histogram(np.clip(values, edges[0], edges[-1]), edges)
         outside = int((values < edges[0]).sum() + (values > edges[-1]).sum())
-        ends = [
-            f"{number(left)} to {number(right)} {unit}" for left, right in pairwise(edges.tolist())
-        ]
+        ends = [f"{' to '.join(numbers(both))} {unit}" for both in pairwise(edges.tolist())]
         data = source(
             left=edges[:-1],
             right=edges[1:],

@@ -43,7 +43,7 @@ from perfvcs.plugins import Count
 from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.profile import Profile
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import Scale, number, percent, quantity, scale
+from perfvcs.text.quantity import Scale, number, percent, quantity, scale, span
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class _Picture:
         high = max(float(course.mean.max()) for course in self.streams)
         far = low > high / 2 or low < 0
         wide = f", {percent(high / low - 1)}; not from zero" if low > 0 else ""
-        notes = [f"from {quantity(low, self.unit)} to {quantity(high, self.unit)}{wide}"]
+        notes = [f"from {span(low, high, self.unit)}{wide}"]
         counted = [self._counted(course) for course in self.streams]
         if len(set(counted)) > 1:
             counted = [

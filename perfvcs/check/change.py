@@ -14,7 +14,7 @@ from perfvcs.errors import PerfError
 from perfvcs.profile.naming import labelled
 from perfvcs.profile.validity import MAX_INTEGER
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import number, quantity, scale
+from perfvcs.text.quantity import bounded, quantity
 from perfvcs.text.words import metric_name
 
 # What a report may hold, which anybody may have written: checked where it is decoded.
@@ -254,13 +254,12 @@ class LimitVerdict(msgspec.Struct, frozen=True, kw_only=True):
         verb = "is" if self.word == "degradation" else "may be"
         name = shorten(labelled(self.job, self.uid, self.size), NAME)
         metric = " of ".join(filter(None, [self.statistic, metric_name(self.metric)]))
-        scaled = scale(self.level, self.unit)
-        ends = [end for end in (self.low, self.high) if end is not None]
-        inner = ", ".join(number(end * scaled.factor) for end in ends)
-        interval = f" [{inner}]" if len(ends) == 2 and self.low != self.high else ""
+        level = quantity(self.level, self.unit)
+        if self.low is not None and self.high is not None and self.low != self.high:
+            level = bounded(self.level, self.low, self.high, self.unit)
         too = ", as the baseline" if self.before == self.word else ""
         return (
-            f"{name}: {metric} {quantity(self.level, self.unit)}{interval} {verb} {side} its limit"
+            f"{name}: {metric} {level} {verb} {side} its limit"
             f" of {quantity(self.limit, self.unit)}{too}"
         )
 

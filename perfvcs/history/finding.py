@@ -12,7 +12,7 @@ from perfvcs.check.vocabulary import direction
 from perfvcs.profile.naming import labelled
 from perfvcs.statistics.changepoints.steps import TURNS
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import at_sizes, change, quantity, step
+from perfvcs.text.quantity import at_sizes, change, quantities, step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -225,13 +225,14 @@ def newest(finding: Newest) -> str:
         else f"suspected {direction(finding.line, finding.effect)}"
     )
     since = f", since {finding.since[:ID_CHARACTERS]}" if finding.since != finding.commit else ""
-    usual = f"{quantity(finding.low, unit)} to {quantity(finding.high, unit)}"
     effect = change(finding.effect, None, None)
+    value, expected, low, high = quantities(
+        [finding.value, finding.expected, finding.low, finding.high], unit
+    )
     return (
         f"{word} at the newest commit {finding.commit[:ID_CHARACTERS]}{since}:"
-        f" {quantity(finding.value, unit)}, {effect} against the level of"
-        f" {quantity(finding.expected, unit)}, where 99.9 % of single values are from"
-        f" {usual}{_doubt(finding)}"
+        f" {value}, {effect} against the level of {expected}, where 99.9 % of single values are"
+        f" from {low} to {high}{_doubt(finding)}"
     )
 
 

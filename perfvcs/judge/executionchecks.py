@@ -11,7 +11,7 @@ from perfvcs.judge.attempt import ROUNDS
 from perfvcs.judge.guardcheck import PASSED, GuardCheck, worst
 from perfvcs.judge.plain import typical
 from perfvcs.profile.naming import is_whole
-from perfvcs.text.quantity import percent, quantity
+from perfvcs.text.quantity import percent, quantities, quantity
 from perfvcs.text.words import counted, listed, metric_name
 
 if TYPE_CHECKING:
@@ -110,9 +110,10 @@ def _first_execution(plain: Plain) -> GuardCheck:
     if not plain.target.is_first_longer or plain.is_first_of_base_longer:
         return PASSED
     first, later = plain.target.seconds[0], typical(plain.target)
+    took = quantities([first, later], "s")
     told = (
-        f"{plain.job}: the first execution takes {quantity(first, 's')}, the later ones"
-        f" {quantity(later, 's')}; the base's do not differ so"
+        f"{plain.job}: the first execution takes {took[0]}, the later ones"
+        f" {took[1]}; the base's do not differ so"
     )
     if left := plain.left:
         return GuardCheck("rejected", f"{told}: a cache outlives the process ({listed(left)})")

@@ -41,7 +41,7 @@ from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.patterns import CLUSTER_MARKERS
 from perfvcs.pictures.sample import FEWEST_FOR_INTERVAL, DrawnSample
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import number, percent, quantity, scale
+from perfvcs.text.quantity import number, percent, quantity, scale, span
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class Cloud:
         executions, rows, judged = len(self.sample.paired), len(self.sample.values), len(self.order)
         low, high = float(self.side.course.mean.min()), float(self.side.course.mean.max())
         far = f", {percent(high / low - 1)}" if low > 0 else ""
-        lines = [f"means {quantity(low, self.side.unit)} to {quantity(high, self.side.unit)}{far}"]
+        lines = [f"means {span(low, high, self.side.unit)}{far}"]
         lines.append(
             counted(executions, "execution")
             + (", no interval" if executions < FEWEST_FOR_INTERVAL else "")

@@ -14,7 +14,7 @@ from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import CENTRE_CONFIDENCE, FEWEST_FOR_INTERVAL, DrawnSample, samples
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.profile.summary import RECORDER
-from perfvcs.text.quantity import number, quantity
+from perfvcs.text.quantity import number, quantity, span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,8 +71,7 @@ class CurveSide:
             "text": [quantity(value, self.unit) for value in mean],
             "median": [quantity(value, self.unit) for value in middle],
             "quartiles": [
-                f"{quantity(a, self.unit)} to {quantity(b, self.unit)}"
-                for a, b in zip(low, high, strict=True)
+                span(least, most, self.unit) for least, most in zip(low, high, strict=True)
             ],
             "size": [number(value) for value in size],
         }

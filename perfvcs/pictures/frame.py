@@ -11,11 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import Scale, number, percent, scale
+from perfvcs.text.quantity import Scale, numbers, percent, scale
 from perfvcs.text.words import counted, metric_name
 
 COMMITS_LABEL = "commit, oldest first"
@@ -121,8 +122,7 @@ class FramedLine:
     high: Sequence[float | None]
 
 
-@dataclass(frozen=True)
-class FramedCommit:
+class FramedCommit(NamedTuple):
     """A commit along the axis."""
 
     id: str
@@ -218,7 +218,7 @@ def _ranges(lines: Sequence[FramedLine], axis: ValueAxis) -> list[str]:
     if len(centres) < 2:
         return []
     low, high = min(centres), max(centres)
-    least, most = (number(end * axis.factor) for end in (low, high))
+    least, most = numbers([end * axis.factor for end in (low, high)])
     if low == high:
         return [f"all values are {least} {shorten(axis.unit, 24)}".rstrip()]
     reach = f"values from {least} to {most} {shorten(axis.unit, 24)}".rstrip()

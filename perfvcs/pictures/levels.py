@@ -13,7 +13,7 @@ from perfvcs.pictures.frame import COMMITS_LABEL
 from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sketch import LevelLine, appearance, moved, named, where
 from perfvcs.text.characters import columns, cut, fitted, padded, shorten, sparkline, wrapped
-from perfvcs.text.quantity import change, quantity
+from perfvcs.text.quantity import bounded, change, quantity
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ def centred(level: LevelLine, unit: str) -> str:
     """The centre of a level with its interval, where there is one."""
     if level.low is None or level.high is None:
         return quantity(level.level, unit)
-    return (
-        f"{quantity(level.level, unit)} [{quantity(level.low, unit)}, {quantity(level.high, unit)}]"
-    )
+    return bounded(level.level, level.low, level.high, unit)
 
 
 def latest(series: Series) -> str:

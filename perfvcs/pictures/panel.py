@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.pictures.canvas import FONT, MUTED, add_below, canvas, hover, plain, source, stepped
 from perfvcs.pictures.heat import Panel, Sheet, limits
-from perfvcs.text.quantity import number, percent, quantity, scale
+from perfvcs.text.quantity import numbers, percent, quantity, scale, span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,9 +87,7 @@ def words(sheet: Sheet, scheme: Scheme) -> list[str]:
     if low <= 0:
         return []
     unit = sheet.units[0]
-    return [
-        f"colours from {quantity(low, unit)} to {quantity(high, unit)}, {percent(high / low - 1)}"
-    ]
+    return [f"colours from {span(low, high, unit)}, {percent(high / low - 1)}"]
 
 
 def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
@@ -198,10 +196,8 @@ def _rows(plot: figure, sheet: Sheet) -> None:
 def _range(low: float, high: float, unit: str) -> str:
     """``20.1 to 20.5 MB``."""
     chosen = scale(max(abs(low), abs(high)), unit)
-    return plain(
-        f"{number(low * chosen.factor)} to {number(high * chosen.factor)} {chosen.unit}".strip(),
-        RANGE,
-    )
+    ends = " to ".join(numbers([low * chosen.factor, high * chosen.factor]))
+    return plain(f"{ends} {chosen.unit}".strip(), RANGE)
 
 
 def _bar(plot: figure, sheet: Sheet, colours: Scheme) -> ColorMapper:
@@ -254,6 +250,6 @@ def _texts(
         unit = sheet.units[place]
         spread = f", {count:,} alike" if count > 1 else ""
         if low < high:
-            spread = f", {quantity(low, unit)} to {quantity(high, unit)} in {count:,}"
+            spread = f", {span(low, high, unit)} in {count:,}"
         texts.append(quantity(mean, unit) + spread)
     return texts

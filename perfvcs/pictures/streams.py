@@ -20,7 +20,7 @@ from perfvcs.pictures.sample import (
     seconds,
 )
 from perfvcs.profile.summary import SAMPLER
-from perfvcs.text.quantity import quantity
+from perfvcs.text.quantity import span
 from perfvcs.text.words import metric_name, plural
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _spans(columns: BinColumns) -> list[str]:
     """The labels of the columns of time."""
     edges = columns.edges.tolist()
     if columns.unit:
-        return [f"{quantity(start, 's')} to {quantity(end, 's')}" for start, end in pairwise(edges)]
+        return [span(start, end, "s") for start, end in pairwise(edges)]
     return [
         f"part {start + 0.5:,.0f}" + (f" to {end - 0.5:,.0f}" if columns.step > 1 else "")
         for start, end in pairwise(edges)

@@ -13,7 +13,7 @@ from perfvcs.check.text import WORD_WIDTH, measure, remarks, wrap
 from perfvcs.check.vocabulary import SURE, said
 from perfvcs.text.characters import COLUMNS, columns, padded, shorten
 from perfvcs.text.document import json_text
-from perfvcs.text.quantity import NO_BOUND, duration, is_boundless, number, quantity, scale
+from perfvcs.text.quantity import NO_BOUND, bounded, duration, is_boundless, quantity
 from perfvcs.text.words import apart, counted, listed, metric_name, metric_rank
 
 if TYPE_CHECKING:
@@ -97,9 +97,7 @@ def _level(level: Level) -> str:
     """``38.2 ms [37.9, 38.5]``."""
     if level.low is None or level.high is None or level.low == level.high:
         return quantity(level.centre, level.unit)
-    chosen = scale(level.centre, level.unit)
-    low, high = (number(value * chosen.factor) for value in (level.low, level.high))
-    return f"{quantity(level.centre, level.unit)} [{low}, {high}]"
+    return bounded(level.centre, level.low, level.high, level.unit)
 
 
 def _spread(level: Level) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.profile.benchmarkfilter import EVERYTHING
-from perfvcs.reports.trends import MetricTrend, trends
+from perfvcs.reports.trends import MetricTrend, cells, trends
 from perfvcs.repository.benchmarks import has_line
 from perfvcs.repository.strangers import elsewhere
 from perfvcs.text.characters import COLUMNS, aligned, columns, shorten
@@ -130,9 +130,10 @@ class Log(msgspec.Struct, frozen=True):
         if self.trends:
             yield ""
             drawn = self.trends[:TRENDS]
-            names = _named(drawn, _room([trend.cells for trend in drawn]))
+            rows = cells(drawn)
+            names = _named(drawn, _room(rows))
             yield from aligned(
-                [(name, *trend.cells) for name, trend in zip(names, drawn, strict=True)], right=2
+                [(name, *row) for name, row in zip(names, rows, strict=True)], right=2
             )
             if len(self.trends) > TRENDS:
                 yield f"and {len(self.trends) - TRENDS} more: perf show HEAD"

@@ -17,8 +17,8 @@ from perfvcs.measure.announcement import running, unfinished
 from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.reports.log import described, last_verdicts
-from perfvcs.reports.trends import MetricTrend, leading, trends
-from perfvcs.text.characters import COLUMNS, shorten, sparkline
+from perfvcs.reports.trends import MetricTrend, cells, leading, trends
+from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import duration, quantity
 from perfvcs.text.words import apart, counted, listed, plural
@@ -170,17 +170,14 @@ class Status(msgspec.Struct, frozen=True):
         labels = apart([row.label for row in drawn], LABEL_CHARACTERS)
         width = max(map(len, labels), default=0)
         wide = max((len(shorten(row.collector, 20)) for row in drawn), default=0)
+        shown = [row.trend for row in drawn if row.executions and row.trend]
+        newest = iter(cells(shown, SPARKLINE_POINTS))
         for row, label in zip(drawn, labels, strict=True):
             name = f"{label:{width}}  {shorten(row.collector, 20):{wide}}".rstrip()
             if not row.executions:
                 yield f"  missing   {name}"
             else:
-                value, line = "", ""
-                if row.trend:
-                    value, line = (
-                        quantity(row.trend.newest, row.trend.unit),
-                        sparkline(row.trend.values, width=SPARKLINE_POINTS),
-                    )
+                _, value, line = next(newest) if row.trend else ("", "", "")
                 yield (
                     f"  measured  {name:{width + wide + 2}}  n={row.executions:<4} {value:>9} "
                     f" {line}".rstrip()

@@ -12,7 +12,7 @@ import msgspec
 from perfvcs.index.packedlevels import level
 from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.text.characters import shorten, sparkline
-from perfvcs.text.quantity import quantity
+from perfvcs.text.quantity import quantities
 from perfvcs.text.words import metric_name, metric_rank
 
 if TYPE_CHECKING:
@@ -48,12 +48,16 @@ class MetricTrend(msgspec.Struct, frozen=True):
         """The last value there is."""
         return next(value for value in reversed(self.values) if value is not None)
 
-    @property
-    def cells(self) -> tuple[str, str, str]:
-        """Metric, newest value, and sparkline."""
-        metric = shorten(metric_name(self.metric), METRIC)
-        drawn = sparkline(self.values, width=SPARKLINE_POINTS)
-        return metric, quantity(self.newest, self.unit), drawn
+
+def cells(
+    trends: Sequence[MetricTrend], points: int = SPARKLINE_POINTS
+) -> list[tuple[str, str, str]]:
+    """Metric, newest value, and sparkline of each."""
+    newest = quantities([trend.newest for trend in trends], [trend.unit for trend in trends])
+    return [
+        (shorten(metric_name(trend.metric), METRIC), value, sparkline(trend.values, width=points))
+        for trend, value in zip(trends, newest, strict=True)
+    ]
 
 
 def _trend_rank(key: tuple[str, str, str, str]) -> tuple[object, ...]:

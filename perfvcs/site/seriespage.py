@@ -22,7 +22,7 @@ from perfvcs.site.model import known
 from perfvcs.site.pages import Mark, NewestLevel, Remark, SeriesData, Track
 from perfvcs.site.seriesnow import newest_first, now, tags
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import UNIT_WIDTH, interval, quantity
+from perfvcs.text.quantity import UNIT_WIDTH, interval, quantities
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -343,17 +343,26 @@ def _newest_levels(contents: Contents, numbers: list[int]) -> list[NewestLevel]:
         for turn in range(max(0, len(series.places) - NEWEST_VALUES), len(series.places))
     ]
     turns.sort(key=lambda value: (-value[0], value[1]))
-    return [_value(contents, number, turn) for _, number, turn in turns[:NEWEST_VALUES]]
+    newest = turns[:NEWEST_VALUES]
+    all_series = contents.record.series
+    texts = quantities(
+        [level(all_series[number], turn) for _, number, turn in newest],
+        all_series[numbers[0]].line.unit,
+    )
+    return [
+        _value(contents, number, turn, text)
+        for (_, number, turn), text in zip(newest, texts, strict=True)
+    ]
 
 
-def _value(contents: Contents, number: int, turn: int) -> NewestLevel:
+def _value(contents: Contents, number: int, turn: int, text: str) -> NewestLevel:
     series = contents.record.series[number]
     reach = float(series.reach[turn])
     low, high = effect(-reach), effect(reach)
     return NewestLevel(
         contents.commit(int(series.places[turn])),
         contents.environment(series).name,
-        quantity(level(series, turn), series.line.unit),
+        text,
         interval(low, high),
         int(series.executions[turn]),
         contents.cell(number, turn),

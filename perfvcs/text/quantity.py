@@ -115,6 +115,68 @@ def number(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def numbers(values: Sequence[float]) -> list[str]:
+    """Numbers that stand together, each as ``number`` writes it, but all with as many significant
+    digits as one with decimals needs.
+
+    >>> numbers([20.0, 20.01]), numbers([1.5, 12.0, 200.0]), numbers([7, 1234])
+    (['20.00', '20.01'], ['1.5', '12', '200'], ['7', '1,234'])
+    """
+    texts = [number(value) for value in values]
+    needed = [text.strip("-").replace(".", "").strip("0") for text in texts if _has_decimals(text)]
+    if not needed:
+        return texts
+    digits = max(map(len, needed))
+    return [_with_digits(text, digits) for text in texts]
+
+
+def _has_decimals(text: str) -> bool:
+    return "." in text and "e" not in text
+
+
+def _with_digits(text: str, digits: int) -> str:
+    """A number below 1,000 with the zeros that it lacks."""
+    if not text.strip("-").replace(".", "").strip("0").isdecimal():
+        return text
+    value = float(text)
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{decimals}f}"
+
+
+def quantities(values: Sequence[float], units: str | Sequence[str]) -> list[str]:
+    """Values that stand together, of one unit or of one each, with their prefixes and ``numbers``.
+
+    >>> quantities([0.02, 0.02001], "s"), quantities([0.0009, 1.234], "s")
+    (['20.00 ms', '20.01 ms'], ['900.0 us', '1.234 s'])
+    """
+    each = [units] * len(values) if isinstance(units, str) else units
+    scales = [scale(value, unit) for value, unit in zip(values, each, strict=True)]
+    texts = numbers([value * chosen.factor for value, chosen in zip(values, scales, strict=True)])
+    return [
+        f"{text} {_short(chosen.unit)}".strip() for text, chosen in zip(texts, scales, strict=True)
+    ]
+
+
+def span(low: float, high: float, unit: str) -> str:
+    """From one value to another.
+
+    >>> span(0.02, 0.02001, "s")
+    '20.00 ms to 20.01 ms'
+    """
+    return " to ".join(quantities([low, high], unit))
+
+
+def bounded(value: float, low: float, high: float, unit: str) -> str:
+    """A value with its interval, all under its prefix.
+
+    >>> bounded(0.02, 0.01998, 0.02001, "s")
+    '20.00 ms [19.98, 20.01]'
+    """
+    chosen = scale(value, unit)
+    centre, least, most = numbers([part * chosen.factor for part in (value, low, high)])
+    return f"{centre} {_short(chosen.unit)}".rstrip() + f" [{least}, {most}]"
+
+
 def quantity(value: float, unit: str) -> str:
     """A value with its unit and prefix.
 
@@ -243,11 +305,12 @@ def difference(shift: float, low: float | None, high: float | None, unit: str) -
     """A change in a metric's unit with its interval, all under one prefix.
 
     >>> difference(0.0012, 0.001, 0.0014, "s"), difference(-5.0, None, None, "B")
-    ('+1.2 ms [+1, +1.4]', '-5 B')
+    ('+1.2 ms [+1.0, +1.4]', '-5 B')
     """
     given = [value for value in (shift, low, high) if value is not None]
     chosen = scale(max(map(abs, given)), unit)
-    texts = [f"{'+' * (value > 0)}{number(value * chosen.factor)}" for value in given]
+    texts = numbers([value * chosen.factor for value in given])
+    texts = [f"{'+' * (value > 0)}{text}" for value, text in zip(given, texts, strict=True)]
     bounds = f" [{texts[1]}, {texts[2]}]" if len(texts) == 3 else ""
     return f"{texts[0]} {_short(chosen.unit)}".rstrip() + bounds
 

@@ -688,9 +688,9 @@ def test_the_newest_value_is_reported_in_words() -> None:
     newest = Newest(line, 9, last, first, "suspected", -0.2, 0.008, 0.01, 0.0095, 0.0105, 1e-5, 7)
     assert (
         finding.newest(newest)
-        == f"suspected improvement at the newest commit {last[:10]}, since {first[:10]}: 8 ms,"
-        " -20.0 % against the level of 10 ms, where 99.9 % of single values are from 9.5 ms to"
-        " 10.5 ms; only 7 earlier values are at this level, and the next commit confirms or"
+        == f"suspected improvement at the newest commit {last[:10]}, since {first[:10]}: 8.00 ms,"
+        " -20.0 % against the level of 10.0 ms, where 99.9 % of single values are from 9.50 ms"
+        " to 10.5 ms; only 7 earlier values are at this level, and the next commit confirms or"
         " withdraws it"
     )
     rarely = structs.replace(newest, support=40, chance=0.0031)
@@ -698,5 +698,5 @@ def test_the_newest_value_is_reported_in_words() -> None:
         "; a value as far away has a chance of 0.31 %, and the next commit confirms or withdraws it"
     )
     assert finding.newest(structs.replace(newest, word="improvement")).endswith(
-        "from 9.5 ms to 10.5 ms"
+        "from 9.50 ms to 10.5 ms"
     )

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from perfvcs.text import characters, words
 from perfvcs.text import quantity as quantities
 from perfvcs.text.characters import escaped, printable, shorten, visible
-from perfvcs.text.quantity import change, number, percent, quantity, scale
+from perfvcs.text.quantity import change, number, numbers, percent, quantity, scale
 
 
 def test_the_examples_hold() -> None:
@@ -26,6 +26,17 @@ def test_the_examples_hold() -> None:
 @pytest.mark.parametrize("value", [9.996e-10, -1.5e-20, 1e-300, 2e-7])
 def test_a_tiny_number_keeps_its_power_of_ten(value: float) -> None:
     assert float(number(value)) == value
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5))
+def test_numbers_that_stand_together_say_what_each_says_alone(values: list[float]) -> None:
+    alone = [number(value) for value in values]
+    together = numbers(values)
+    assert [float(text.replace(",", "")) for text in together] == [
+        float(text.replace(",", "")) for text in alone
+    ]
+    digits = {len(text.strip("-").replace(".", "").lstrip("0")) for text in together if "." in text}
+    assert len(digits) <= 1 or any("e" in text for text in together)
 
 
 @each(

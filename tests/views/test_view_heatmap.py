@@ -199,7 +199,7 @@ def test_a_missing_sample_is_hatched_and_not_zero() -> None:
     (plot,) = drawn(Subject("x", [counters({"rss": [0.0, None, 2.0], "load": [1.0, 2.0, 3.0]})]))
     assert [box["at"] for box in boxes(plot) if box["name"] == "rss"] == [
         "0 s to 500 ms",
-        "1 s to 1.5 s",
+        "1.0 s to 1.5 s",
     ]
     assert "hatched: no value" in title(plot)
     assert any(getattr(renderer.glyph, "hatch_pattern", None) == "/" for renderer in plot.renderers)
