@@ -75,22 +75,17 @@ def earlier_sessions(
         sessions[
             header.job.key, header.environment.fingerprint, header.collected.session, header.worker
         ].append((header, profile.summaries))
-    means: dict[Unit, list[float]] = defaultdict(list)
-    commits: dict[Unit, list[str]] = defaultdict(list)
-    audits: dict[Unit, list[float]] = defaultdict(list)
-    meant: dict[Unit, Metric] = {}
+    histories: dict[Unit, _History] = {}
     for (series, environment, *_), members in sessions.items():
         members.sort(key=lambda member: member[0].design.version)
         last, summaries = members[-1]
         centres = _kept(centres_of, series, environment, summaries)
         for unit, centre in centres.items():
-            meaning = last.metrics[unit.metric]
-            if meant.setdefault(unit, meaning) != meaning:
-                meant[unit] = meaning
-                for column in (means, commits, audits):
-                    column.pop(unit, None)
-            means[unit].append(centre)
-            commits[unit].append(last.commit)
+            meaning, history = last.metrics[unit.metric], histories.get(unit)
+            if history is None or history.meaning != meaning:
+                history = histories[unit] = _History(meaning, [], [], [])
+            history.means.append(centre)
+            history.commits.append(last.commit)
         twins = [
             summaries
             for header, summaries in members[:-1]
@@ -99,11 +94,20 @@ def earlier_sessions(
         if twins:
             for unit, centre in _kept(centres_of, series, environment, twins[0]).items():
                 if unit in centres:
-                    audits[unit].append(centres[unit] - centre)
+                    histories[unit].audits.append(centres[unit] - centre)
     return {
-        unit: EarlierSessions(tuple(values), tuple(commits[unit]), tuple(audits[unit]))
-        for unit, values in means.items()
+        unit: EarlierSessions(tuple(history.means), tuple(history.commits), tuple(history.audits))
+        for unit, history in histories.items()
     }
+
+
+class _History(msgspec.Struct):
+    """The columns of ``EarlierSessions`` while they are read, of a metric of one meaning."""
+
+    meaning: Metric
+    means: list[float]
+    commits: list[str]
+    audits: list[float]
 
 
 def _kept(

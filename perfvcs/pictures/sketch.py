@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -170,6 +171,11 @@ def breaks(places: Sequence[int]) -> list[int]:
     >>> breaks([0, 1, 2, 3, 40, 41])
     [4]
     """
+    return _breaks(tuple(places))
+
+
+@lru_cache(maxsize=64)  # the series of an environment have the same commits
+def _breaks(places: tuple[int, ...]) -> list[int]:
     steps = [after - before for before, after in pairwise(places)]
     if not steps:
         return []

@@ -141,14 +141,7 @@ def scale(pair: Pair, finest: float = 0.0) -> Scaled:
     if min(map(min, sides)) > 0:
         logs = _each(pair, log)
         centres = _within(exp(_centre(logs[0])), sides[0]), _within(exp(_centre(logs[1])), sides[1])
-        return Scaled(
-            pair,
-            *logs,
-            centres,
-            True,
-            None if pair.paired else _between(pair.past, *logs),
-            step=finest,
-        )
+        return Scaled(pair, *logs, centres, True, _apart(pair, pair.past, *logs), step=finest)
     unit = max(abs(value) for side in sides for value in side) or 1.0
     shares = _each(pair, lambda value: value / unit)
     centres = (
@@ -157,15 +150,7 @@ def scale(pair: Pair, finest: float = 0.0) -> Scaled:
     )
     # A history is kept in logarithms and says nothing on this scale.
     past = pair.past if pair.past.alike else None
-    return Scaled(
-        pair,
-        *shares,
-        centres,
-        False,
-        None if pair.paired else _between(past, *shares),
-        unit,
-        finest,
-    )
+    return Scaled(pair, *shares, centres, False, _apart(pair, past, *shares), unit, finest)
 
 
 def share(difference: float, baseline: float) -> float | None:
@@ -231,12 +216,15 @@ def _mean(values: Sequence[float]) -> float:
     return fsum(values) / len(values)
 
 
-def _between(
-    past: EarlierSessions | None, baseline: Sessions, target: Sessions
+def _apart(
+    pair: Pair, past: EarlierSessions | None, baseline: Sessions, target: Sessions
 ) -> sessions.Spread | None:
     """The between-session variance: of the history, else of several sessions on the sides
-    themselves, else None.
+    themselves; None without either, in turns, and of single executions, of which no interval is
+    known whatever sessions do.
     """
+    if pair.paired or sum(map(len, (*baseline, *target))) <= 2:
+        return None
     within = fmean(map(_variance_of_mean, (*baseline, *target)))
     if past is not None:
         spread = past.spread(within)

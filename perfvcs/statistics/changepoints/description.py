@@ -24,19 +24,33 @@ FEWEST_DF = 4  # degrees of freedom
 
 
 def described(
-    segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int] = ()
-) -> list[ChangePoint]:
-    """The steps at ascending places, between each one's neighbours; those that are ``settled`` were
-    measured in turns. Those whose own interval holds no change are left out.
+    series: Sequence[Segments],
+    places: Sequence[Sequence[int]],
+    inflations: Sequence[float],
+    settled: Sequence[Collection[int]],
+) -> list[list[ChangePoint]]:
+    """The steps of each series at ascending places, between each one's neighbours; those that are
+    ``settled`` were measured in turns. Those whose own interval holds no change are left out.
     """
-    left = list(places)
-    while left:
-        changes = _changes(segments, left, inflation, settled)
-        left_out = _unsure(changes)
-        if left_out is None:
-            return changes
-        left.remove(left_out)
-    return []
+    from perfvcs.statistics.changepoints.stepfilter import chances, scores
+
+    left = [list(steps) for steps in places]
+    changes: list[list[ChangePoint]] = [[] for _ in series]
+    while some := [turn for turn, steps in enumerate(left) if steps]:
+        scored = scores(
+            [series[turn] for turn in some],
+            [left[turn] for turn in some],
+            [inflations[turn] for turn in some],
+        )
+        p = iter(chances(scored.t, scored.df))
+        for turn in some:
+            steps = left[turn]
+            own = [next(p) for _ in steps]
+            found = _changes(series[turn], steps, inflations[turn], settled[turn], own)
+            left_out = _unsure(found)
+            changes[turn] = found if left_out is None else []
+            left[turn] = [place for place in steps if place != left_out] if left_out else []
+    return changes
 
 
 def _unsure(changes: Sequence[ChangePoint]) -> int | None:
@@ -55,18 +69,21 @@ def _unsure(changes: Sequence[ChangePoint]) -> int | None:
 
 
 def _changes(
-    segments: Segments, places: Sequence[int], inflation: float, settled: Collection[int]
+    segments: Segments,
+    places: Sequence[int],
+    inflation: float,
+    settled: Collection[int],
+    p: Sequence[float],
 ) -> list[ChangePoint]:
-    """The steps at ``places``, with the ranges in which they are as plausible."""
-
-    from perfvcs.statistics.changepoints.stepfilter import chances, scores
+    """The steps at ``places``, of the chances ``p``, with the ranges in which they are as
+    plausible.
+    """
     from perfvcs.statistics.changepoints.stepfilter import level as allowed
 
-    y, scale, centres = segments.values, segments.scale, segments.centres(places).tolist()
+    y, scale, centres = segments.values, segments.scale, segments.centres(places)
     bounds = [0, *places, len(y)]
     levels = [level(y[low:high], scale[low:high]) for low, high in pairwise(bounds)]
     chance = allowed(len(y))
-    p = chances(*scores(segments, places, inflation))
     changes = []
     for turn, place in enumerate(places):
         before, after = levels[turn], levels[turn + 1]
@@ -89,7 +106,7 @@ def _changes(
                 after.centre,
                 after.centre - before.centre,
                 *_error(before, after, inflation),
-                float(p[turn]),
+                p[turn],
                 names,
             )
         )

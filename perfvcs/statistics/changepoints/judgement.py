@@ -74,7 +74,7 @@ def judge_all(
 
     ``unusual``: the newest value is given only where it is not usual, which takes half the time.
     """
-    from perfvcs.statistics.changepoints.path import paths, running_median
+    from perfvcs.statistics.changepoints.path import SERIES_AT_ONCE, paths, running_median
 
     count = len(series)
     read = [
@@ -86,12 +86,10 @@ def judge_all(
     values = [part.values for part in read]
     scales, middles = side_by_side(scale, values), side_by_side(running_median, values)
     generous = paths(values, scales, middles)
-    changes = [
-        _changes(part, *spread, places)
-        for part, spread, places in zip(
-            read, zip(scales, middles, strict=True), generous, strict=True
-        )
-    ]
+    changes: list[list[ChangePoint]] = []
+    for start in range(0, count, SERIES_AT_ONCE):
+        part = slice(start, start + SERIES_AT_ONCE)
+        changes += _changes(read[part], scales[part], middles[part], generous[part])
     last = newest(
         [
             Levelled(part.values, [step.place for step in found], spread, part.variance)
@@ -134,24 +132,37 @@ def _read(levels: ArrayLike, variance: ArrayLike | None, evidence: Sequence[int]
 
 
 def _changes(
-    read: _Read, scale: NDArray[np.float64], middle: NDArray[np.float64], generous: Sequence[int]
-) -> list[ChangePoint]:
-    """The steps of a series with its spread and running medians (n,), of those of its ``generous``
+    read: Sequence[_Read],
+    scales: Sequence[NDArray[np.float64]],
+    middles: Sequence[NDArray[np.float64]],
+    generous: Sequence[Sequence[int]],
+) -> list[list[ChangePoint]]:
+    """The steps of each series with its spread and running medians, of those of its ``generous``
     segmentation and settled ones.
     """
     from perfvcs.statistics.changepoints.description import described
 
-    y = read.values
-    # At the start a level has more values than a spike.
-    inner = {place for place in generous if SPIKE < place <= len(y) - EDGE}
-    tried = sorted(inner | read.settled)
+    tried: dict[int, list[int]] = {}
+    for turn, (part, places) in enumerate(zip(read, generous, strict=True)):
+        # At the start a level has more values than a spike.
+        inner = {place for place in places if SPIKE < place <= len(part.values) - EDGE}
+        if inner or part.settled:
+            tried[turn] = sorted(inner | part.settled)
+    changes: list[list[ChangePoint]] = [[] for _ in read]
     if not tried:
-        return []
-    segments = Segments(y, scale)
-    inflation = dependent(segments, generous)
-    places = confirm(segments, tried, inflation, read.settled)
-    places = prominent(Prominence(y, scale, middle), places, read.settled)
-    return described(segments, places, inflation, read.settled)
+        return changes
+    segments = [Segments(read[turn].values, scales[turn]) for turn in tried]
+    settled = [read[turn].settled for turn in tried]
+    inflations = dependent(segments, [generous[turn] for turn in tried]).tolist()
+    confirmed = confirm(segments, list(tried.values()), inflations, settled)
+    standing = [
+        prominent(Prominence(read[turn].values, scales[turn], middles[turn]), steps, fixed)
+        for turn, steps, fixed in zip(tried, confirmed, settled, strict=True)
+    ]
+    found = described(segments, standing, inflations, settled)
+    for turn, steps in zip(tried, found, strict=True):
+        changes[turn] = steps
+    return changes
 
 
 def _back(step: ChangePoint, there: NDArray[np.intp]) -> ChangePoint:

@@ -104,35 +104,50 @@ def newest(series: Sequence[Levelled], *, unusual: bool = False) -> list[NewestV
     three values came before, and, if only what is ``unusual`` is asked for, where it is usual.
     """
     judged: list[NewestValue | None] = [None] * len(series)
-    long = [index for index, each in enumerate(series) if len(each.values) > FEWEST_EARLIER]
+    bases = {
+        index: len(each.values) - 1
+        for index, each in enumerate(series)
+        if len(each.values) > FEWEST_EARLIER
+    }
     levels = present_levels(
         [
-            series[index].before(len(series[index].values) - 1, _extra(series[index].variance))
-            for index in long
+            series[index].before(base, _extra(series[index].variance))
+            for index, base in bases.items()
         ]
     )
-    for index, level in zip(long, levels, strict=True):
-        judged[index] = _newest(series[index], level, unusual=unusual)
+    pasts = dict(zip(bases, levels, strict=True))
+    asked = list(bases)
+    while asked := [index for index in asked if _is_off(series[index], pasts[index], bases[index])]:
+        levels = present_levels([series[index].before(bases[index] - 1) for index in asked])
+        outside = [
+            (index, level)
+            for index, level in zip(asked, levels, strict=True)
+            if level.outside(float(series[index].values[bases[index] - 1]))
+        ]
+        asked = [index for index, _ in outside]
+        pasts |= outside
+        bases |= {index: bases[index] - 1 for index in asked}
+    for index, base in bases.items():
+        judged[index] = _newest(series[index], pasts[index], base, unusual=unusual)
     return judged
 
 
-def _newest(given: Levelled, past: PresentLevel, *, unusual: bool) -> NewestValue | None:
-    """The newest value against the level ``past`` of all values before it; None where only
+def _is_off(given: Levelled, past: PresentLevel, base: int) -> bool:
+    """Whether the value before ``base`` may be outside, too: such values right before the newest
+    one are not what it is compared with.
+    """
+    if base <= FEWEST_EARLIER or len(given.values) - 1 - base >= RUN:
+        return False
+    return abs(float(given.values[base - 1]) - past.level) > SURE * float(given.scale[base - 1])
+
+
+def _newest(given: Levelled, past: PresentLevel, base: int, *, unusual: bool) -> NewestValue | None:
+    """The newest value against the level ``past`` of the values before ``base``; None where only
     ``unusual`` ones are asked for.
     """
     series, scale = given.values, given.scale
-    place = base = len(series) - 1
+    place = len(series) - 1
     value = float(series[-1])
-    # Values right before it that were outside, too, are not what the newest one is compared with.
-    while (
-        base > FEWEST_EARLIER
-        and place - base < RUN
-        and abs(float(series[base - 1]) - past.level) > SURE * scale[base - 1]
-    ):
-        (before,) = present_levels([given.before(base - 1)])
-        if not before.outside(float(series[base - 1])):
-            break
-        past, base = before, base - 1
     side = past.outside(value)
     if unusual and not side:
         return None

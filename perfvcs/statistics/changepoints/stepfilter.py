@@ -4,9 +4,10 @@ a spike.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -30,24 +31,43 @@ def residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.
     """The values of a series without the means between ``places``."""
     import numpy as np
 
-    return np.concatenate([part - part.mean() for part in np.split(series, places)])
+    cuts = [0, *places]
+    counts = np.diff([*cuts, len(series)])
+    left: NDArray[np.float64] = series - np.repeat(np.add.reduceat(series, cuts) / counts, counts)
+    return left
 
 
-def dependence(left: NDArray[np.float64], segments: int) -> float:
-    """The inflation of the variance of a mean by a first-order dependence of the residuals ``left``
-    of a generous segmentation.
+def dependent(series: Sequence[Segments], generous: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+    """The inflation of the variance of a mean by a first-order dependence of values about the
+    levels of their ``generous`` segmentation, of each series.
 
     (1 + r) / (1 - r), at least 1, with their lag 1 autocorrelation r, which is enlarged by what
-    ``segments`` that are placed where they fit best have absorbed of it.
+    segments that are placed where they fit best have absorbed of it.
     """
-    left = left - left.mean()
-    total = float(left @ left)
-    if total <= 0:
-        return 1.0
-    r = float(left[1:] @ left[:-1]) / total * (1 + ABSORBED * segments / len(left))
+    import numpy as np
+
+    lengths = np.array([len(segments.values) for segments in series])
+    starts = np.cumsum(lengths) - lengths
+    # Clipped about the centres, not the means: a value halfway between two levels would move a
+    # mean, and all residuals would look alike.
+    clipped = np.concatenate(
+        [
+            np.clip((segments.values - segments.along(places)) / segments.scale, -3.0, 3.0)
+            for segments, places in zip(series, generous, strict=True)
+        ]
+    )
+    first = zip(starts.tolist(), generous, strict=True)
+    cuts = [start + place for start, places in first for place in (0, *places)]
+    left = residuals(residuals(clipped, cuts[1:]), starts[1:].tolist())
+    total = np.add.reduceat(left * left, starts)
+    beside = np.append(left[1:], 0.0)
+    beside[starts[1:] - 1] = 0.0
+    absorbed = 1 + ABSORBED * np.array([len(places) + 1 for places in generous]) / lengths
+    r = np.add.reduceat(left * beside, starts) / np.where(total > 0, total, 1.0) * absorbed
     # no finer than it is known: else one more value would move the figures of every earlier step
-    r = min(max(round(r / ROUNDED) * ROUNDED, 0.0), LARGEST_AUTOCORRELATION)
-    return (1 + r) / (1 - r)
+    r = np.clip(np.round(r / ROUNDED) * ROUNDED, 0.0, LARGEST_AUTOCORRELATION)
+    inflation: NDArray[np.float64] = (1 + r) / (1 - r)
+    return inflation
 
 
 class Segments:
@@ -57,16 +77,15 @@ class Segments:
         self.values, self.scale = values, scale
         self._known: dict[tuple[int, int], float] = {}
 
-    def centres(self, steps: Sequence[int]) -> NDArray[np.float64]:
+    def centres(self, steps: Sequence[int]) -> list[float]:
         """The centre of each segment between the ``steps``."""
-        import numpy as np
-
         from perfvcs.statistics.changepoints.steps import start
 
-        for low, high in pairwise([0, *steps, len(self.values)]):
+        parts = list(pairwise([0, *steps, len(self.values)]))
+        for low, high in parts:
             if (low, high) not in self._known:
                 self._known[low, high] = start(self.values[low:high])
-        return np.array([self._known[part] for part in pairwise([0, *steps, len(self.values)])])
+        return [self._known[part] for part in parts]
 
     def along(self, steps: Sequence[int]) -> NDArray[np.float64]:
         """The centre of its segment for each of the values."""
@@ -75,98 +94,137 @@ class Segments:
         return np.repeat(self.centres(steps), np.diff([0, *steps, len(self.values)]))
 
 
+class Scores(NamedTuple):
+    """Per step (k,): |t|, its degrees of freedom, and how far the centres on both sides lie
+    apart.
+    """
+
+    t: NDArray[np.float64]
+    df: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+
+
 def scores(
-    segments: Segments, steps: Sequence[int], inflation: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """|t| and its degrees of freedom of each of the ascending ``steps``, between it and its
-    neighbours; ``steps`` is not empty.
+    series: Sequence[Segments], steps: Sequence[Sequence[int]], inflations: Sequence[float]
+) -> Scores:
+    """The scores of the ascending ``steps`` of all series, between each step and its neighbours; no
+    series is without.
 
     By Student's t of the values clipped at one standard deviation outside both levels: an outlier
     counts as a value that lies there, and the values of a rarer component count as the same on both
-    sides. The pooled variance is multiplied by ``inflation`` for dependence. If nothing varies, t
+    sides. The pooled variance is multiplied by the inflation for dependence. If nothing varies, t
     is infinite, or 0 if the means are equal, too, or fewer than three values are left.
     """
     import numpy as np
 
-    y, scale = segments.values, segments.scale
-    bounds = np.array([0, *steps, len(y)])
-    lengths = np.diff(bounds)
-    centres = segments.centres(steps)
-    least, most = np.minimum(centres[:-1], centres[1:]), np.maximum(centres[:-1], centres[1:])
-    reach = CLIP * scale
+    y = np.concatenate([segments.values for segments in series])
+    reach = CLIP * np.concatenate([segments.scale for segments in series])
+    offset, bounds, levels = 0, [], []
+    for segments, places in zip(series, steps, strict=True):
+        bounds.append(offset + np.array([0, *places, len(segments.values)]))
+        levels.append(segments.centres(places))
+        offset += len(segments.values)
+    low, place, high = (
+        np.concatenate([part[turn : len(part) - 2 + turn] for part in bounds]) for turn in range(3)
+    )
+    left, right = (
+        np.concatenate([part[turn : len(part) - 1 + turn] for part in levels]) for turn in range(2)
+    )
+    least, most = np.minimum(left, right), np.maximum(left, right)
+    middle = (least + most) / 2  # about which sums lose nothing
     sides = []
-    for low, high, counts in ((0, bounds[-2], lengths[:-1]), (bounds[1], len(y), lengths[1:])):
-        middle = np.repeat((least + most) / 2, counts)  # about which sums lose nothing
+    for start, stop in ((low, place), (place, high)):
+        counts = stop - start
+        firsts = np.cumsum(counts) - counts
+        where = np.arange(int(counts.sum())) + np.repeat(start - firsts, counts)
+        about, away = np.repeat(middle, counts), reach[where]
         part = np.clip(
-            y[low:high] - middle,
-            np.repeat(least, counts) - middle - reach[low:high],
-            np.repeat(most, counts) - middle + reach[low:high],
+            y[where] - about,
+            np.repeat(least, counts) - about - away,
+            np.repeat(most, counts) - about + away,
         )
-        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        total = np.add.reduceat(part, starts)
-        sides.append(
-            (total / counts, np.add.reduceat(part * part, starts) - total * total / counts)
-        )
+        total = np.add.reduceat(part, firsts)
+        squares = np.add.reduceat(part * part, firsts)
+        sides.append((total / counts, squares - total * total / counts))
     (before, spread), (after, other) = sides
-    df = (lengths[:-1] + lengths[1:] - 2).astype(np.float64)
+    df = (high - low - 2).astype(np.float64)
     variance = (
         np.maximum(spread + other, 0.0)
         / np.maximum(df, 1)
-        * (1 / lengths[:-1] + 1 / lengths[1:])
-        * inflation
+        * (1 / (place - low) + 1 / (high - place))
+        * np.repeat(inflations, [len(places) for places in steps])
     )
     error, change = np.sqrt(variance), np.abs(after - before)
     flat = error <= 1e-9 * change
     t = np.where(flat, np.where(change > 0, np.inf, 0.0), change / np.where(flat, 1.0, error))
-    return np.where(df > 0, t, 0.0), df
-
-
-def dependent(segments: Segments, generous: Sequence[int]) -> float:
-    """The ``dependence`` of values about the levels of their ``generous`` segmentation."""
-    import numpy as np
-
-    # Clipped about the centres, not the means: a value halfway between two levels would move a
-    # mean, and all residuals would look alike.
-    clipped = np.clip((segments.values - segments.along(generous)) / segments.scale, -3.0, 3.0)
-    return dependence(residuals(clipped, generous), len(generous) + 1)
+    return Scores(np.where(df > 0, t, 0.0), df, np.abs(right - left))
 
 
 def confirm(
-    segments: Segments, steps: Sequence[int], inflation: float = 1.0, settled: Collection[int] = ()
-) -> list[int]:
-    """The ``steps`` without the weak ones: p above .01 / n, smaller than half a percent, or the
-    end of five values or fewer.
+    series: Sequence[Segments],
+    steps: Sequence[Sequence[int]],
+    inflations: Sequence[float],
+    settled: Sequence[Collection[int]],
+) -> list[list[int]]:
+    """The ``steps`` of each series without the weak ones: p above .01 / n, smaller than half a
+    percent, or the end of five values or fewer.
 
     They are taken away, those first that are weaker than both their neighbours, until none is weak;
-    those at ``settled`` places stay. ``inflation`` stays what it is: it was estimated before.
+    those at ``settled`` places stay. An inflation stays what it is: it was estimated before.
     """
+    left = [list(places) for places in steps]
+    open_ = [turn for turn, places in enumerate(left) if places]
+    while open_:
+        some = [series[turn] for turn in open_], [left[turn] for turn in open_]
+        fixed = [place in settled[turn] for turn in open_ for place in left[turn]]
+        gone = iter(_weakest(*some, [inflations[turn] for turn in open_], fixed))
+        stronger = {turn: [place for place in left[turn] if not next(gone)] for turn in open_}
+        open_ = [turn for turn, places in stronger.items() if 0 < len(places) < len(left[turn])]
+        for turn, places in stronger.items():
+            left[turn] = places
+    return left
+
+
+def _weakest(
+    series: Sequence[Segments],
+    steps: Sequence[Sequence[int]],
+    inflations: Sequence[float],
+    fixed: Sequence[bool],
+) -> list[bool]:
+    """Which steps are taken away first, of all series."""
     import numpy as np
 
-    left = list(steps)
-    least = NormalDist().inv_cdf(level(len(segments.values)) / 2) ** 2
-    while left:
-        t, df = scores(segments, left, inflation)
-        # Twice the logarithm of the likelihood ratio, whose chances hardly depend on df.
-        strength = np.where(np.isinf(t), np.inf, df * np.log1p(t * t / np.maximum(df, 1)))
-        centres = segments.centres(left)
-        weak = (strength < least) | (np.abs(np.diff(centres)) < SMALLEST_STEP)
-        for turn, (low, high) in enumerate(pairwise(left)):
-            if high - low <= SPIKE:
-                before, after = np.abs(np.diff(centres[turn : turn + 3])).tolist()
-                # of equally certain ones, such as exact counts, the smaller
-                is_second = (strength[turn + 1], after) < (strength[turn], before)
-                weaker = int(low not in settled and high not in settled and is_second)
-                weak[turn + (weaker or int(low in settled))] = True
-        weak &= np.array([place not in settled for place in left])
-        if not weak.any():
-            break
-        strength = np.where(weak, strength, np.inf)
-        beside = np.concatenate([[np.inf], strength, [np.inf]])
-        first = (strength <= beside[:-2]) & (strength < beside[2:]) & weak
-        if not first.any():
-            first = weak & (strength == strength[weak].min())
-        left = [place for place, gone in zip(left, first.tolist(), strict=True) if not gone]
-    return left
+    t, df, sizes = scores(series, steps, inflations)
+    # Twice the logarithm of the likelihood ratio, whose chances hardly depend on df.
+    strength = np.where(np.isinf(t), np.inf, df * np.log1p(t * t / np.maximum(df, 1)))
+    counts = np.array([len(places) for places in steps])
+    least = np.repeat([_least(len(segments.values)) for segments in series], counts)
+    starts = np.cumsum(counts) - counts
+    weak = (strength < least) | (sizes < SMALLEST_STEP)
+    places = np.concatenate(steps)
+    spikes = np.append(np.diff(places) <= SPIKE, False)
+    spikes[starts[1:] - 1] = False
+    for turn in np.flatnonzero(spikes).tolist():
+        # of equally certain ones, such as exact counts, the smaller
+        is_second = (strength[turn + 1], sizes[turn + 1]) < (strength[turn], sizes[turn])
+        weaker = int(not fixed[turn] and not fixed[turn + 1] and is_second)
+        weak[turn + (weaker or int(fixed[turn]))] = True
+    weak &= ~np.array(fixed)
+    strength = np.where(weak, strength, np.inf)
+    before, after = np.roll(strength, 1), np.roll(strength, -1)
+    before[starts] = after[starts - 1] = np.inf
+    first = (strength <= before) & (strength < after) & weak
+    none = np.repeat(~np.logical_or.reduceat(first, starts), counts)
+    smallest = strength == np.repeat(np.minimum.reduceat(strength, starts), counts)
+    first |= weak & none & smallest
+    gone: list[bool] = first.tolist()
+    return gone
+
+
+@lru_cache
+def _least(n: int) -> float:
+    """The smallest strength of a step among n values."""
+    return NormalDist().inv_cdf(level(n) / 2) ** 2
 
 
 def level(n: int) -> float:

@@ -73,7 +73,8 @@ def _count(series: NDArray[np.float64], alike: float) -> int:
         return 0
     segments = Segments(series, scale(series))
     (generous,) = paths([series], [segments.scale], [running_median(series)])
-    steps = confirm(segments, generous, dependent(segments, generous)) if generous else []
+    inflation = dependent([segments], [generous]).tolist()
+    (steps,) = confirm([segments], [generous], inflation, [()])
     levels = [float(np.median(part)) for part in np.split(series, steps)]
     while steps and abs(levels[-2] - levels[-1]) <= alike:
         # Compared with the last level each: many small steps may not add up to a steady part.
