@@ -13,7 +13,7 @@ from perfvcs.check.movement import CLOCKS, SizedUnit, in_order, time_spent
 from perfvcs.history.finding import LARGEST_EXPONENT, level
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from perfvcs.history.finding import Finding
     from perfvcs.history.judging import JudgedLine
@@ -33,7 +33,7 @@ def with_ranks(
     several = {turn: findings for turn, findings in at.items() if len(findings) > 1}
     if not several:
         return dict(judgements)
-    measured = _Measured(lines, courses, judgements)
+    measured = _Measured(lines, courses, judgements, list(several))
     ranks: dict[int, int] = {}
     for turn, findings in several.items():
         changes, time = measured.at(turn, findings)
@@ -62,13 +62,14 @@ def with_ranks(
 
 
 class _Measured:
-    """The lines that were measured at each place of a history, with the levels before."""
+    """The lines that were measured at some places of a history, with the levels before."""
 
     def __init__(
         self,
         lines: Mapping[int, Line],
         courses: Mapping[int, Course],
         judgements: Mapping[int, JudgedLine],
+        turns: Sequence[int],
     ) -> None:
         import numpy as np
 
@@ -85,7 +86,8 @@ class _Measured:
         counts = [max(0, len(course.places) - 1) for course in courses.values()]
         places = np.concatenate([np.array(course.places)[1:] for course in courses.values()])
         levels = np.concatenate([np.array(course.levels)[:-1] for course in courses.values()])
-        order = places.argsort(kind="stable")
+        asked = np.flatnonzero(np.isin(places, turns))
+        order = asked[places[asked].argsort(kind="stable")]
         self._places = places[order]
         self._line = np.repeat(np.arange(len(counts)), counts)[order]
         self._before = np.exp(np.minimum(levels[order], LARGEST_EXPONENT))
