@@ -19,9 +19,6 @@ from perfvcs.text.words import metric_name, metric_rank
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from perfvcs.check.change import Overall, Report
 
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
@@ -307,50 +304,25 @@ def importance(change: Change, time: Mapping[SizedUnit, float]) -> float:
 
 
 def _time_spent(changes: Iterable[Change]) -> dict[SizedUnit, float]:
-    """Seconds that are spent in each unit at each size."""
-    import numpy as np
+    """Seconds that are spent in each unit at each size: its own time where it has one.
 
-    units: dict[SizedUnit, int] = {}
-    metrics: dict[tuple[str, str], int] = {}
+    Else its part of the longest time in the report (a second, where it has none): its part of the
+    largest amount of a metric.
+    """
+    times: dict[SizedUnit, float] = {}
+    amounts: dict[SizedUnit, float] = {}
+    largest: dict[tuple[str, str], float] = defaultdict(float)
     rows = [
-        (
-            units.setdefault(SizedUnit.of(change), len(units)),
-            metrics.setdefault((change.job, change.metric), len(metrics)),
-            change.unit == "s",
-            abs(change.baseline or change.target or 0.0),
-        )
+        (change, SizedUnit.of(change), abs(change.baseline or change.target or 0.0))
         for change in changes
     ]
-    if not rows:
-        return {}
-    spent = time_spent(*map(np.array, zip(*rows, strict=True)))
-    return dict(zip(units, spent.tolist(), strict=True))
-
-
-def time_spent(
-    units: NDArray[np.int64],
-    metrics: NDArray[np.int64],
-    seconds: NDArray[np.bool_],
-    amounts: NDArray[np.float64],
-) -> NDArray[np.float64]:
-    """Seconds that are spent in each unit at one size, by its number: its own time where it has
-    one.
-
-    Else its part of the longest time (a second, where there is none): its part of the largest
-    amount of a metric. ``amounts`` (k,) are of the units and metrics of jobs with these numbers
-    (k,), and some are ``seconds`` (k,).
-    """
-    import numpy as np
-
-    times = np.zeros(int(units.max()) + 1)
-    largest, parts = np.zeros(int(metrics.max()) + 1), np.zeros(len(times))
-    np.fmax.at(times, units[seconds], amounts[seconds])
-    np.fmax.at(largest, metrics, amounts)
-    timed = np.zeros(len(times), dtype=bool)
-    timed[units[seconds]] = True
-    whole = float(times.max()) or WHOLE
-    most = largest[metrics]
-    with np.errstate(invalid="ignore"):  # infinite amounts
-        shares = np.where(most > 0, amounts / np.where(most > 0, most, 1.0), 1.0)
-        np.fmax.at(parts, units, shares * whole)
-    return np.where(timed, times, parts)
+    for change, unit, amount in rows:
+        if change.unit == "s":
+            times[unit] = max(times.get(unit, 0.0), amount)
+        largest[change.job, change.metric] = max(largest[change.job, change.metric], amount)
+    whole = max(times.values(), default=0.0) or WHOLE
+    for change, unit, amount in rows:
+        most = largest[change.job, change.metric]
+        share = amount / most if most else 1.0
+        amounts[unit] = max(amounts.get(unit, 0.0), share * whole)
+    return amounts | times

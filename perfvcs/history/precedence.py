@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from perfvcs.check.change import Change
-from perfvcs.check.movement import CLOCKS, SizedUnit, in_order, time_spent
+from perfvcs.check.movement import CLOCKS, WHOLE, SizedUnit, in_order
 from perfvcs.history.finding import LARGEST_EXPONENT, level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from perfvcs.history.finding import Finding
     from perfvcs.history.judging import JudgedLine
@@ -121,7 +124,7 @@ class _Measured:
                 change.job, change.uid, change.size, change.metric, change.unit
             )
         units, metrics, seconds = columns.T
-        spent = time_spent(units, metrics, seconds > 0, amounts).tolist()
+        spent = _time_spent(units, metrics, seconds > 0, amounts).tolist()
         return changes, dict(zip(self._units, spent, strict=False))
 
     def _coded(
@@ -173,3 +176,31 @@ class _Measured:
 def _subject(change: Change) -> Subject:
     """What a change is about; of a curve all sizes."""
     return change.series, change.environment, change.uid, change.size, change.metric
+
+
+def _time_spent(
+    units: NDArray[np.int64],
+    metrics: NDArray[np.int64],
+    seconds: NDArray[np.bool_],
+    amounts: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Seconds that are spent in each unit at one size, by its number, as a report has them: its own
+    time, else its part of the longest one by its part of the largest amount of a metric.
+
+    ``amounts`` (k,) are of the units and metrics of jobs with these numbers (k,); some are
+    ``seconds`` (k,).
+    """
+    import numpy as np
+
+    times = np.zeros(int(units.max()) + 1)
+    largest, parts = np.zeros(int(metrics.max()) + 1), np.zeros(len(times))
+    np.fmax.at(times, units[seconds], amounts[seconds])
+    np.fmax.at(largest, metrics, amounts)
+    timed = np.zeros(len(times), dtype=bool)
+    timed[units[seconds]] = True
+    whole = float(times.max()) or WHOLE
+    most = largest[metrics]
+    with np.errstate(invalid="ignore"):  # infinite amounts
+        shares = np.where(most > 0, amounts / np.where(most > 0, most, 1.0), 1.0)
+        np.fmax.at(parts, units, shares * whole)
+    return np.where(timed, times, parts)
