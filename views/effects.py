@@ -167,7 +167,7 @@ def _notes(changes: Sequence[Change], drawn: Sequence[Change], edge: float) -> l
     draw.
     """
     count, having = len(drawn), sum(change.effect is not None for change in changes)
-    shown = "1 comparison" if count == 1 else f"all {count} comparisons"
+    shown = {1: "1 comparison", 2: "both comparisons"}.get(count, f"all {count} comparisons")
     if count < having:
         shown = f"{count} of {having} comparisons"
     notes = [f"{metric_name(changes[0].metric)}: {shown}"]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import pi
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Point, Series, Step, Subject
@@ -124,17 +125,20 @@ class _Drawing:
         )
         chart.along(plot)
         low, high = chart.bounds(axis)
-        named_above = any(series.steps for series in chart.group) and axis == "linear"
+        named_above = any(series.steps for series in chart.group)
         if axis == "linear":
             plot.yaxis.ticker = AdaptiveTicker(
                 mantissas=[1, 2, 5], desired_num_ticks=TICKS, num_minor_ticks=0
             )
-        plot.y_range = Range1d(start=low, end=high + ABOVE * (high - low) * named_above)
+        above = ABOVE * named_above
+        end = high * (high / low) ** above if axis == "log" else high + above * (high - low)
+        plot.y_range = Range1d(start=low, end=end)
         entries: list[tuple[str, list[Any]]] = []
         words: dict[str, list[Any]] = {}
         for series, colour, name in zip(chart.group, self.colours, self.names, strict=True):
             if points := chart.points(series):
                 line = self._points(plot, series, points, colour, words)
+                self._far(plot, points, colour, (low, high))
                 entries.append((name if len(chart.group) > 1 else "centres", [line]))
         for series, colour in zip(chart.group, self.colours, strict=True):
             self._levels(plot, series, colour if len(chart.group) > 1 else INK, words)
@@ -194,6 +198,18 @@ class _Drawing:
             judged.append(marks)
         hover(plot, judged, TOOLTIP)
         return line
+
+    def _far(
+        self, plot: figure, points: Sequence[Point], colour: str, ends: tuple[float, float]
+    ) -> None:
+        """Arrows at the edge for what lies beyond the ``ends`` of the axis."""
+        drawn, (low, high) = places(self.chart, points), ends
+        for edge, far, angle in ((low, drawn["y"] < low, pi), (high, drawn["y"] > high, 0.0)):
+            if far.any():
+                data = source(x=drawn["x"][far], y=[edge] * int(far.sum()))
+                plot.scatter(
+                    "x", "y", source=data, marker="triangle", angle=angle, size=8, color=colour
+                )
 
     def _joined(self, points: Sequence[Point]) -> ColumnDataSource:
         """The points that a line connects, with nothing in gaps; those of merged branches are left

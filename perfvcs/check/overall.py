@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 IN_COMMON = "no sum: its units have parts in common"
+APART = "no sum: its units were not measured in the same executions, or not above 0"
 WORTH = 2.0  # standard deviations from which more failures are worth a word
 # Session, which of its profiles, execution: what units measured together have in common.
 ExecutionMoment = tuple[str, int, "Place"]
@@ -120,7 +121,7 @@ def _overall(
     ]
     alike = _alike(pairs)
     if len(alike) < 2:
-        return overall
+        return replace(overall, reason=APART)
     rule = load("deterministic" if meaning.kind == "deterministic" else "log-median")()
     assert isinstance(rule, PairMethod)
     return _of(

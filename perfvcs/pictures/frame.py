@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from perfvcs.text.characters import shorten
+from perfvcs.text.characters import shorten, usual_range
 from perfvcs.text.quantity import Scale, numbers, percent, scale
 from perfvcs.text.words import counted, metric_name
 
@@ -35,7 +35,8 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d")  # ISO 8601
 class AxisRule(msgspec.Struct, frozen=True):
     """How far a value axis goes. It spans at least the share ``least`` of its middle, so that noise
     of a percent is no mountain; intervals take at most the share ``room`` of the centres' range on
-    either side, since those of few executions can be enormous; ``air`` is left beyond both.
+    either side, since those of few executions can be enormous; ``air`` is left beyond both. A
+    centre far from those around it on its line does not count: it stands at the edge.
 
     On a logarithmic axis the air is the power ``log_air`` of the ratio of the ends.
     """
@@ -45,9 +46,11 @@ class AxisRule(msgspec.Struct, frozen=True):
     air: float = 0.06
     log_air: float = 0.08
 
-    def linear(self, centres: Sequence[float], ends: Iterable[float]) -> tuple[float, float]:
-        """The ends of an axis for these centres and the ``ends`` of their intervals."""
-        low, high = min(centres), max(centres)
+    def linear(
+        self, lines: Sequence[Sequence[float]], ends: Iterable[float]
+    ) -> tuple[float, float]:
+        """The ends of an axis for the centres of some lines and the ``ends`` of their intervals."""
+        low, high = self.usual(lines)
         least = self.least * abs(low / 2 + high / 2)
         span = max(high - low, least, NARROWEST)
         listed = list(ends)
@@ -56,9 +59,14 @@ class AxisRule(msgspec.Struct, frozen=True):
         spare = max(0.0, least - (top - bottom)) / 2
         return bottom - spare, top + spare
 
-    def logarithmic(self, centres: Sequence[float]) -> tuple[float, float]:
+    def usual(self, lines: Sequence[Sequence[float]]) -> tuple[float, float]:
+        """The lowest and the highest centre that counts."""
+        ranges = [usual_range(line, self.least * abs(line[-1])) for line in lines if len(line)]
+        return min(low for low, _ in ranges), max(high for _, high in ranges)
+
+    def logarithmic(self, lines: Sequence[Sequence[float]]) -> tuple[float, float]:
         """The same of a logarithmic axis; the centres are positive."""
-        low, high = min(centres), max(centres)
+        low, high = self.usual(lines)
         air = max(NARROWEST_RATIO, (high / low) ** self.log_air)
         return low / air, high * air
 
@@ -92,7 +100,8 @@ class HistoryFrame(msgspec.Struct, frozen=True, kw_only=True):
 
     ``extent`` says how many commits there are and of which days, ``changes`` counts what changed
     for good, ``ranges`` say how much is drawn and how far the values range, ``cut`` that the axis
-    of values does not begin at 0, and ``notes`` what else is not as one would think.
+    of values does not begin at 0, ``beyond`` how many values stand at its edge, and ``notes`` what
+    else is not as one would think.
     """
 
     names: list[str]
@@ -103,12 +112,13 @@ class HistoryFrame(msgspec.Struct, frozen=True, kw_only=True):
     changes: list[str]
     ranges: list[str]
     cut: str
+    beyond: str
     notes: list[str]
 
     @property
     def caption(self) -> list[str]:
         """What is said below the figure."""
-        return [*self.ranges, *filter(None, [self.cut]), *self.notes]
+        return [*self.ranges, *filter(None, [self.cut, self.beyond]), *self.notes]
 
 
 @dataclass(frozen=True)
@@ -153,6 +163,8 @@ def frame(
     alone = any(len(line.low) < len(line.centres) or None in line.low for line in lines)
     interval_notes = ["commits with fewer than three executions have no interval"] if alone else []
     cut = "the axis does not begin at 0" if values.low > 0 or values.high < 0 else ""
+    far = sum(not values.low <= centre <= values.high for line in lines for centre in line.centres)
+    beyond = f"{counted(far, 'value')} beyond the axis, at its edge" if far else ""
     if every <= 1:
         extent = "one commit: no history yet"
     tally = [] if changes is None else _tally(changes)
@@ -165,6 +177,7 @@ def frame(
         changes=tally,
         ranges=[*ranges, *_ranges(lines, values)],
         cut=cut,
+        beyond=beyond,
         notes=list(dict.fromkeys([*interval_notes, *notes])),
     )
 
@@ -177,11 +190,12 @@ def _tally(changes: Iterable[str]) -> list[str]:
 
 def value_axis(metric: str, lines: Sequence[FramedLine], chosen: Scale) -> ValueAxis:
     """The axis of the values of some lines, in the unit that was chosen."""
-    centres = [centre for line in lines for centre in line.centres]
+    centres = [line.centres for line in lines]
     ends = (end for line in lines for end in (*line.low, *line.high) if end is not None)
     low, high = RULE.linear(centres, ends)
-    positive = min(centres) > 0
-    ratio = max(centres) / min(centres) if positive else 1.0
+    least, most = RULE.usual(centres)
+    positive = least > 0 and all(min(line, default=1.0) > 0 for line in centres)
+    ratio = most / least if positive else 1.0
     return ValueAxis(
         label=f"{metric_name(metric)} ({chosen.unit})".replace(" ()", ""),
         unit=chosen.unit,

@@ -149,6 +149,8 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
             [(point.low or 0.0) * factor for _, point in bounded],
             [(point.high or 0.0) * factor for _, point in bounded],
         )
+    low, high = axis.low, axis.high
+    centres = [min(max(centre, low), high) for centre in centres]  # what is far stands at the edge
     plot.points(places, centres)
     for line in outline.levels:
         plot.level(line.left + 0.5, line.right - 0.5, line.level * factor)

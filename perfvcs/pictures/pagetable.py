@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from perfvcs.check import Change, Report
@@ -27,6 +27,7 @@ MOST_TABLE_ROWS = 1000
 METRIC_COLUMNS_SHOWN = 3  # metrics with a column of their own
 SPARKS = 24  # commits in a line of blocks
 NAME_CHARACTERS = 120
+NO_WIDTH = "0 %, 0 %]"  # the interval of executions that count the same
 FULL_NAMES_CHARACTERS = 500_000  # of full names in one page
 
 
@@ -53,15 +54,12 @@ class PageTable:
             self.cells.items(), apart(titles, NAME_CHARACTERS), strict=False
         ):
             listed = [row.get(metric) for metric in shown]
-            if others:
-                listed.append(
-                    _remaining(
-                        {metric: row[metric] for metric in others if metric in row},
-                        alone=not any(listed),
-                    )
-                )
+            listed.append(_remaining(row, others, alone=not any(listed)))
             place = f" in {environment}" if environment else ""
             rows.append(TableRow(key, short + place, shorten(title(key), bound) + place, listed))
+        told = any(row.cells[-1] for row in rows)
+        if not told:
+            rows = [replace(row, cells=row.cells[:-1]) for row in rows]
         left_out = len(self.cells) - MOST_TABLE_ROWS
         notes = (
             [*self.notes, f"{left_out:,} more benchmarks are not listed."]
@@ -69,7 +67,7 @@ class PageTable:
             else self.notes
         )
         columns = [Column(metric_name(metric)) for metric in shown] + (
-            [Column("changes in other metrics")] if others else []
+            [Column("changes in other metrics")] if told else []
         )
         return Listing(self.heading, self.caption, columns, rows, notes)
 
@@ -104,12 +102,16 @@ def overview(subject: Subject) -> PageTable | None:
     return _centres(subject.target or subject.baseline)
 
 
-def _remaining(row: Mapping[str, TableCell], *, alone: bool) -> TableCell | None:
+def _remaining(
+    row: Mapping[str, TableCell], others: Sequence[str], *, alone: bool
+) -> TableCell | None:
     """Changes in metrics without a column; with ``alone``, because the benchmark has no others, all
     of them.
     """
     notable = {
-        metric: cell for metric, cell in row.items() if alone or cell.word in MARKED_VERDICTS
+        metric: row[metric]
+        for metric in others
+        if metric in row and (alone or row[metric].word in MARKED_VERDICTS)
     }
     text = "; ".join(
         f"{cell.sign} {metric_name(metric)}: {cell.said}".rstrip()
@@ -197,6 +199,7 @@ def _newest(history: Sequence[Series]) -> PageTable:
         f"The newest commit's centre; the line shows the newest {SPARKS} commits at most",
         cells,
         [],
+        most=4,
     )
 
 
@@ -209,6 +212,7 @@ def _centres(profiles: Sequence[Profile]) -> PageTable | None:
         if sample.meaning.better != "none" and centre is not None:
             low_high = centre.text(sample.meaning.unit).partition(" [")[2]
             detail = f"[{low_high}, " if low_high else "no interval, "
+            detail = "the same in " if low_high == NO_WIDTH else detail
             detail += counted(centre.executions, "execution")
             detail = growth(sample) if sized(sample) else detail
             place = shorten(sample.environment, 24) if len(environments) > 1 else ""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 import msgspec
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.listing import Listing
+from perfvcs.pictures.listing import Listing, title
 from perfvcs.pictures.packing import Backend, FigureArchive, compressed
 from perfvcs.pictures.pageparts import BenchmarkKey
 from perfvcs.pictures.pagetable import PageTable
@@ -172,7 +172,6 @@ class PageFigures:
     table: PageTable | None = None
     asked: bool = False
     sections: dict[str, Section] = field(default_factory=dict)
-    anchors: dict[BenchmarkKey, str] = field(default_factory=dict)
     left_out: list[PagePiece] = field(default_factory=list)
     figures: int = 0
     plots: int = 0
@@ -229,9 +228,14 @@ class PageFigures:
         section = self.sections[piece.section] = Section(
             f"s{count + 1}", name, shorten(piece.section, 1000), count < OPEN_SECTIONS
         )
-        if piece.key is not None:
-            self.anchors.setdefault(piece.key, section.anchor)
         return section
+
+    @property
+    def anchors(self) -> dict[BenchmarkKey, str]:
+        """The section of each row of the table that has one."""
+        keys = {key for key, _ in self.table.cells} if self.table else ()
+        sections = {key: self.sections.get(title(key)) for key in keys}
+        return {key: section.anchor for key, section in sections.items() if section}
 
     def _label(self, piece: PagePiece, name: str, module: str) -> str:
         """The caption of a figure: its benchmark, its numbers, and how to read it."""

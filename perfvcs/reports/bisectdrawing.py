@@ -127,9 +127,6 @@ def _bars(bisection: Bisection) -> list[Bar]:
 
 def _points(bisection: Bisection) -> list[CommitLevel]:
     """A point for each end and each commit that was measured."""
-    belief = bisection.outcome.decision.belief if bisection.outcome else None
-    assert belief is not None
-    levels = _means(bisection) | {0: (0.0, 0.0), **belief.levels, bisection.span.last: (1.0, 0.0)}
     return [
         CommitLevel(
             _place(bisection, place),
@@ -139,8 +136,16 @@ def _points(bisection: Bisection) -> list[CommitLevel]:
             "good" if level < 0.5 else "bad",
             f"{bisection.span.commits[place][:10]}: {100 * level:.0f} % of the difference",
         )
-        for place, (level, error) in sorted(levels.items())
+        for place, (level, error) in sorted(measured(bisection).items())
     ]
+
+
+def measured(bisection: Bisection) -> dict[int, tuple[float, float]]:
+    """The share of the difference that each end and each measured commit has, with its error."""
+    belief = bisection.outcome.decision.belief if bisection.outcome else None
+    if belief is None:
+        return {}
+    return _means(bisection) | {0: (0.0, 0.0), **belief.levels, bisection.span.last: (1.0, 0.0)}
 
 
 def _means(bisection: Bisection) -> dict[int, tuple[float, float]]:
@@ -170,6 +175,6 @@ def _commits(bisection: Bisection) -> list[Tick]:
             places.add(place)
     kinds = {place: _kind(bisection, place) for place in places}
     return [
-        Tick(_place(bisection, place), bisection.span.commits[place][:8], kinds[place])
+        Tick(_place(bisection, place), bisection.span.commits[place][:10], kinds[place])
         for place in sorted(places)
     ]

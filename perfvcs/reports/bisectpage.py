@@ -13,7 +13,7 @@ from perfvcs.locate.bisect.evidence import of_ends, own
 from perfvcs.locate.bisect.posterior import likeliest
 from perfvcs.locate.bisect.saved import Target
 from perfvcs.reports.bisect import effect_text, lines, reasons
-from perfvcs.reports.bisectdrawing import drawn
+from perfvcs.reports.bisectdrawing import drawn, measured
 from perfvcs.text.characters import shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import micro_sign
@@ -231,7 +231,7 @@ def _rows(repository: Repository, bisection: Bisection) -> tuple[list[CommitRow]
 def _row(bisection: Bisection, number: int, title: str, share: float) -> CommitRow:
     commit, outcome = bisection.span.commits[number], bisection.outcome
     belief = outcome.decision.belief if outcome else None
-    level = belief.levels.get(number) if belief else None
+    level = measured(bisection).get(number)
     blocks = len(outcome.evidence.candidates.get(number, ())) if outcome else 0
     step = ""
     if outcome and number in outcome.evidence.steps:

@@ -14,6 +14,7 @@ from perfvcs.locate.blame.cause import (
     Lines,
     SuspectFunction,
 )
+from perfvcs.locate.blame.kinds import OTHER
 from perfvcs.locate.sources.definitions import FILE, MODULE, is_hunk
 from perfvcs.profile.naming import typed
 from perfvcs.text.characters import COLUMNS
@@ -56,14 +57,9 @@ def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
             *_wrapped(f"{'cause' if blame.proved else 'maybe'}: {_cause(blame, cause)}"),
             *_hunks(cause),
         ]
-        if cause.kinds:
-            report.append(
-                _fitting(
-                    "kind:  ",
-                    [_kind(kind.says or kind.name, kind.lines) for kind in cause.kinds[:3]],
-                    "; ",
-                )
-            )
+        if kinds := [kind for kind in cause.kinds if kind.says != OTHER]:
+            said = [_kind(kind.says or kind.name, kind.lines) for kind in kinds[:3]]
+            report.append(_fitting("kind:  ", said, "; "))
         report += _wrapped(f"proof: {_proof(blame)}")
         for suspect, trial in blame.contributors:
             report += _wrapped(f"and:   {_contribution(suspect, trial)}")

@@ -8,8 +8,10 @@ from math import isfinite
 
 from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.blame.cause import Blame, Node
+from perfvcs.locate.blame.kinds import OTHER
 from perfvcs.locate.sources.outline import plain, unit
 from perfvcs.reports.blame import lines
+from perfvcs.text.characters import fitted
 from perfvcs.text.quantity import micro_sign, percent, quantity
 
 NARROWEST = 0.15  # percent of the width; what is narrower is left out
@@ -172,6 +174,8 @@ def page(blame: Blame) -> str:
         dependencies=blame.dependencies,
         flames=flames,
         measure=blame.measure,
+        other=OTHER,
+        cut=fitted,
         baseline=blame.baseline[:10],
         share=lambda value: percent(value) if value else "",
         level=lambda value: quantity(value, blame.scale).strip(),

@@ -109,6 +109,8 @@ def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
         ] or rows
         before = sum(comparison.verdict.baseline or 0.0 for comparison in parts)
         after = sum(comparison.verdict.target or 0.0 for comparison in parts)
+        if len(rows) < 2:  # which is listed itself
+            continue
         words = Counter(comparison.word for comparison in rows)
         counts = [words[word] for word in SURE]
         worse = (after > before) == (rows[0].series.line.better == "lower")

@@ -17,7 +17,7 @@ from perfvcs.site.pages import AboutPage, Front, ListedBenchmark, ListedSeries, 
 from perfvcs.site.seriespage import COMMAND, command
 from perfvcs.site.template import BENCHMARK_NAME
 from perfvcs.text.characters import shorten
-from perfvcs.text.words import counted, plural
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.history.triage import ChangeState
@@ -124,25 +124,25 @@ def _open_change(
 def _sentence(contents: Contents, count: int) -> str:
     measured = contents.record.measured
     newest = contents.commit(measured[-1])
-    where = f"at {newest.short} ({newest.when[:10]}), the newest measured commit"
+    where = f"{newest.short} ({newest.when[:10]}), the newest measured commit"
     if not any(series.findings for series in contents.record.series):
-        return f"No lasting change was found {where}."
+        return f"No lasting change was found at {where}."
     if not count:
-        return f"No open degradation {where}."
+        return f"No open degradation at {where}."
     commits = len({contents.finding(*pair).turn for pair in contents.having("open")})
     certain = [pair for pair in contents.having("open") if contents.standing(*pair).certain]
     sure = contents.count(certain)
     what = f"{counted(count, 'open degradation')} from {counted(commits, 'commit')}"
-    return f"{what} {where}; {_certainty(sure, count)} certain."
+    return f"{what}, {_sure(sure, count)} certain; as of {where}."
 
 
-def _certainty(sure: int, count: int) -> str:
-    """How many of some open degradations are, as the subject and verb of a clause."""
+def _sure(sure: int, count: int) -> str:
+    """How many of some open degradations are certain, before that word."""
     if count == 1:
-        return "it is" if sure else "it is not"
+        return "which is" if sure else "which is not"
     if sure == count:
-        return "all of them are"
-    return f"{sure:,} of them {plural(sure, 'is', 'are')}" if sure else "none of them is"
+        return "all of them"
+    return f"{sure:,} of them" if sure else "none of them"
 
 
 def notes(contents: Contents) -> list[str]:

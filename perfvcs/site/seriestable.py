@@ -18,7 +18,7 @@ from perfvcs.site.figures import metric
 from perfvcs.site.model import LARGEST_EXPONENT
 from perfvcs.site.pages import ListedSeries, SinceChange
 from perfvcs.site.seriesnow import TAG
-from perfvcs.text.characters import shorten
+from perfvcs.text.characters import shorten, usual_range
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import metric_rank
 
@@ -35,6 +35,7 @@ PARTS = 96  # of the axis of time
 LEVELS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 EARLY = 0.01  # of the commits, which share the first part: one of long ago would take half the axis
 EMPTY = "."  # a part of time without a value
+BEYOND = "-+"  # a level far below and far above all others, which stands at the edge
 NARROWEST = log(1.1)  # from the bottom to the top of a course: less is noise to the eye
 APART = "./:·, _[("  # between the parts of a name
 
@@ -189,7 +190,7 @@ def first_place(contents: Contents) -> int:
 
 def _strips(contents: Contents, numbers: list[int], when: NDArray[np.float64]) -> Iterator[str]:
     """The course of each series: its mean level in every part of time, from the lowest (0) to the
-    highest (z), and a point where it has none.
+    highest (z), a point where it has none, and a sign where it lies far from all others.
     """
     import numpy as np
 
@@ -200,18 +201,20 @@ def _strips(contents: Contents, numbers: list[int], when: NDArray[np.float64]) -
     else:  # dates that say nothing: by order
         part = np.arange(len(when)) / max(1, len(when) - 1)
     part = np.minimum((part * PARTS).astype(np.int64), PARTS - 1)
-    letters = np.array([*LEVELS, EMPTY])
+    letters = np.array([*LEVELS, EMPTY, *BEYOND])
     for number in numbers:
         series = record.series[number]
         at = part[record.turns(series.places)]
         count = np.bincount(at, minlength=PARTS)
         with np.errstate(invalid="ignore"):
             means = np.bincount(at, series.levels, minlength=PARTS) / count
-        low, high = np.nanmin(means), np.nanmax(means)
+        low, high = usual_range(means[count > 0].tolist(), NARROWEST)
         air = max(0.0, NARROWEST - (high - low)) / 2
-        scaled = (means - low + air) / max(high - low, NARROWEST) * (len(LEVELS) - 1)
-        steps = np.where(count > 0, np.round(np.nan_to_num(scaled)), len(LEVELS)).astype(np.int64)
-        yield "".join(letters[steps].tolist())
+        scaled = (np.clip(means, low, high) - low + air) / max(high - low, NARROWEST)
+        steps = np.round(np.nan_to_num(scaled) * (len(LEVELS) - 1)).astype(np.int64)
+        beyond = (means > high).astype(np.int64) - (means < low)
+        marks = np.where(beyond, len(LEVELS) + 1 + (beyond > 0), steps)
+        yield "".join(letters[np.where(count > 0, marks, len(LEVELS))].tolist())
 
 
 def prefix(names: list[str]) -> str:
@@ -222,4 +225,6 @@ def prefix(names: list[str]) -> str:
         letters[0]
         for letters in takewhile(lambda some: len({*some}) == 1, zip(*names, strict=False))
     )
-    return same[: max(same.rfind(mark) for mark in APART) + 1]
+    cut = max(same.rfind(mark) for mark in APART) + 1
+    # a bare number is no name
+    return "" if all(name[cut : cut + 1].isdigit() for name in names) else same[:cut]

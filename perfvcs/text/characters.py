@@ -37,6 +37,7 @@ QUOTED = re.compile(r"`([^`\n]{1,200})`")  # a command in a sentence
 HEIGHTS = "▁▂▃▄▅▆▇█"
 ASCII_INK = "_.-=+*#@"  # rising ink, for terminals without the blocks
 MISSING_VALUE = " "
+NEIGHBOURS = 5  # values that the median is taken of, so that two far from the others do not count
 COLUMNS = 80  # of a terminal, where nothing says otherwise; all reports are written for it
 BRAILLE = 0x2800
 ASCII_SIGNS = str.maketrans("┤│└┬─┼━├┃░▲▼◆○●✕–✓□■×…·←→±²⁻↗↘", "+|+--+=+|:^v*o@x-v#*x~.<>~2-/\\")
@@ -182,6 +183,28 @@ def armed(text: str) -> str:
     return text[1:] if text.startswith("'") and re.match(FORMULA, text) else text
 
 
+def usual_range(values: Sequence[float], least: float = 0.0) -> tuple[float, float]:
+    """The ends of a scale for finite values in their order (at least one), where a value or two far
+    from those around them must not flatten all others: it goes beyond the medians of five
+    neighbours, and beyond the ends of the series, by what lies between these, or ``least``.
+
+    >>> usual_range([1, 2, 1, 900, 2, 1, 2])
+    (1, 3)
+    """
+    low, high = min(values), max(values)
+    if len(values) < NEIGHBOURS:
+        return low, high
+    around = NEIGHBOURS // 2
+    lists = (
+        sorted(values[max(0, turn - around) : turn + around + 1]) for turn in range(len(values))
+    )
+    medians = [each[len(each) // 2] for each in lists]
+    usual = [*medians, values[0], values[-1]]
+    lowest, highest = min(usual), max(usual)
+    span = max(highest - lowest, least)
+    return max(low, lowest - span), min(high, highest + span)
+
+
 def sparkline(
     values: Sequence[float | None],
     *,
@@ -189,7 +212,8 @@ def sparkline(
     plain: bool = False,
     least: float = 0.02,
 ) -> str:
-    """One character per value, lowest to highest; None and what is not finite is a gap.
+    """One character per value, lowest to highest; None and what is not finite is a gap, and what
+    lies far from all others stands at the edge.
 
     ``width``: only the newest so many are shown. ``plain``: ASCII. The scale spans at least the
     share ``least`` of the middle value, so that noise of a percent does not look like a mountain.
@@ -201,12 +225,12 @@ def sparkline(
     finite = [value for value in shown if value is not None and math.isfinite(value)]
     if not finite:
         return MISSING_VALUE * len(shown)
-    low, high = min(finite), max(finite)
-    middle = low / 2 + high / 2
-    span = max(high - low, least * abs(middle))
-    if not math.isfinite(span):  # the ends are further apart than a float can say
+    if not math.isfinite(max(finite) - min(finite)):  # further apart than a float can say
         shown = [None if value is None else value / 4 for value in shown]
         return sparkline(shown, plain=plain, least=least)
+    low, high = usual_range(finite, least * abs(finite[-1]))
+    middle = low / 2 + high / 2
+    span = max(high - low, least * abs(middle))
     steps = ASCII_INK if plain else HEIGHTS
     return "".join(
         MISSING_VALUE

@@ -62,7 +62,7 @@ def test_changes_are_since_the_newest_release_90_days_and_a_year(
     )
     page = front(perf)
     assert page["since"] == ["v1.1", "90 days", "a year"]
-    assert page["sentence"].endswith("the newest measured commit; it is certain.")
+    assert page["sentence"].startswith("1 open degradation from 1 commit, which is certain; as of ")
     rows = {row["benchmark"]: row for row in page["rows"]}
     sort, parse = rows["sort"], rows["parse --fast: sort"]
     levels = [row["level"].partition(" ") for row in (sort, parse)]
@@ -172,6 +172,7 @@ def test_what_all_names_begin_with_ends_where_a_part_does() -> None:
     assert prefix(["bench.sort.merge", "bench.sort.quick", "bench.sorted"]) == "bench."
     assert prefix(["asv: a.b", "asv: a.c"]) == "asv: a."
     assert prefix(["alone.in.the.world"]) == "" and prefix(["sort", "sorted"]) == ""
+    assert prefix(["words 1000", "words 20000"]) == "", "a number alone is no name"
 
 
 def test_a_name_ends_with_what_tells_it_apart() -> None:

@@ -191,7 +191,7 @@ def test_a_change_counts_once_in_several_environments_and_benchmarks_of_a_commit
     perf("publish", "site", *QUICK)
     front = data("index.html")
     assert front["open"] == 2 and front["sentence"].startswith(
-        "2 open degradations from 1 commit at "
+        "2 open degradations from 1 commit, "
     )
     (group,) = data("changes.html")["open"]
     assert sorted(step["benchmark"] for step in group["steps"]) == ["parse: sort", "sort"]
@@ -276,7 +276,8 @@ def test_a_change_that_lasts_is_open_on_all_pages_until_it_is_undone(
     perf("publish", "site", *QUICK, "HEAD~20")
     front = data("index.html")
     assert (front["open"], front["over"]) == (1, 0)
-    assert front["sentence"].startswith(f"1 open degradation from 1 commit at {commits[39][:10]}")
+    assert f"; as of {commits[39][:10]} (" in front["sentence"]
+    assert front["sentence"].startswith("1 open degradation from 1 commit, which is")
     (group,) = data("changes.html")["open"]
     assert (group["commit"]["id"], group["commit"]["author"]) == (commits[25], "Ada")
     (step,) = group["steps"]

@@ -43,7 +43,7 @@ def test_every_change_has_a_row_with_its_sign_interval_and_number() -> None:
     lines = pictures.written(
         Effects(), subject(change(0.1), change(-0.2, "parse", word="improvement")), 80
     ).split("\n")
-    assert lines[0] == "wall time: all 2 comparisons"
+    assert lines[0] == "wall time: both comparisons"
     worse, better = lines[1:3]
     assert (
         worse.startswith("▲ sort ")

@@ -292,6 +292,14 @@ def test_noise_of_a_permille_is_not_a_mountain() -> None:
     assert sparkline([0.0, 0.0]) == "▄▄"
 
 
+def test_one_far_value_does_not_flatten_a_sparkline() -> None:
+    assert (
+        sparkline([1, 2, 1, 2, 900, 1, 2, 1]) == sparkline([1, 2, 1, 2, 3, 1, 2, 1]) == "▁▄▁▄█▁▄▁"
+    )
+    assert sparkline([1, 1, 1, 1, 1, 9]) == "▁▁▁▁▁█", "the newest value may be a new level"
+    assert sparkline([1, 1, 1, 9, 9, 9]) == "▁▁▁███"
+
+
 def test_a_sparkline_survives_the_largest_floats() -> None:
     assert sparkline([-1.7e308, 1.7e308]) == "▁█"
 

@@ -32,6 +32,7 @@ COPIES = frozenset(
         "strndup",
     }
 )
+OTHER = "other statements"  # what is said of a change of none of these kinds
 ALGORITHMS = frozenset(
     {
         "sorted",
@@ -120,7 +121,7 @@ def _other(a: Features, b: Features, touched: set[int]) -> ChangeKind:
     if come:
         return ChangeKind("functionality", [b.calls[come[0]][0][1]], f"calls {come[0]} in addition")
     wrapped = [name for name in b.decorators if name not in a.decorators]
-    says = f"no longer calls {gone[0]}" if gone else "other statements"
+    says = f"no longer calls {gone[0]}" if gone else OTHER
     says = f"{wrapped[0]} decorates it" if wrapped else says
     return ChangeKind("functionality", sorted(touched)[:1], says)
 

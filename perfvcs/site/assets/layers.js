@@ -29,7 +29,10 @@ perf.layers = (() => {
   function values(points, frame) {
     const {x, y} = frame, r = (frame.right - frame.left) / points.length < 5 ? 1.6 : 2.8;
     const shapes = (few, kind) => node("path", {class: kind, d: few.map(point => mark("circle", x(point.x), y(point.level), r)).join("")});
-    return [line(points, frame), shapes(points.filter(point => point.low != null), "dot"), shapes(points.filter(point => point.low == null), "dot alone")];
+    const far = points.filter(point => y(point.level) < frame.top - r || y(point.level) > frame.bottom + r), near = points.filter(point => !far.includes(point));
+    const arrow = point => y(point.level) < frame.top ? mark("triangle", x(point.x), frame.top, 4) : mark("inverted_triangle", x(point.x), frame.bottom, 4);
+    return [line(points, frame), shapes(near.filter(point => point.low != null), "dot"), shapes(near.filter(point => point.low == null), "dot alone"),
+      node("path", {class: "dot beyond", d: far.map(arrow).join("")})];
   }
 
   // Horizontal lines at the levels, and what leads from one to the next: upright at a step.

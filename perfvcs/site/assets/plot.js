@@ -4,6 +4,7 @@ var perf = globalThis.perf || {};
 perf.plot = (() => {
   const SVG = "http://www.w3.org/2000/svg";
   const AXIS = 62; // pixels that the numbers of a value axis take
+  const NEIGHBOURS = 5; // values that the median is taken of
   const {verdicts} = perf;
   // A mark of radius r about a point, as the data of a path: shapes tell verdicts apart where colours do not.
   const MARKS = {
@@ -49,11 +50,23 @@ perf.plot = (() => {
     return place;
   }
 
+  // The ends of a scale that a value or two far from those around them do not flatten: usual_range of perfvcs/text/characters.py.
+  function usual(values, least) {
+    const [low, high] = [Math.min, Math.max].map(end => values.reduce((a, b) => end(a, b))), around = NEIGHBOURS >> 1;
+    if (values.length < NEIGHBOURS) return [low, high];
+    const medians = values.map((_, turn) => values.slice(Math.max(0, turn - around), turn + around + 1).sort((a, b) => a - b)).map(each => each[each.length >> 1]);
+    const [lowest, highest] = [Math.min, Math.max].map(end => [...medians, values[0], values.at(-1)].reduce((a, b) => end(a, b)));
+    const span = Math.max(highest - lowest, least);
+    return [Math.max(low, lowest - span), Math.min(high, highest + span)];
+  }
+
   // The ends of a value axis for what is in sight, by the rule of perfvcs/pictures/frame.py; a test holds both together.
   function ends(points, {least, room, air, log_air: power}, {zero = false, logarithmic = false, bounds = true} = {}) {
     if (!points.length) return logarithmic ? [1, 10] : [0, 1];
-    const end = (chosen, values) => values.reduce((a, b) => chosen(a, b)), levels = points.map(point => point.level);
-    const low = end(Math.min, levels), high = end(Math.max, levels);
+    const end = (chosen, values) => values.reduce((a, b) => chosen(a, b)), lines = new Map();
+    for (const {track, level} of points) if (!lines.get(track)?.push(level)) lines.set(track, [level]);
+    const ranges = Array.from(lines.values(), line => usual(line, least * Math.abs(line.at(-1))));
+    const low = end(Math.min, ranges.map(([low]) => low)), high = end(Math.max, ranges.map(([, high]) => high));
     if (logarithmic && low > 0) {
       const beyond = Math.max(1.002, (high / low) ** power);
       return [low / beyond, high * beyond];

@@ -5,20 +5,24 @@ perf.table = (() => {
   const {node, element} = perf.plot;
   const LEVELS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", HEIGHT = 24, AIR = 3;
   const NEAR = 400; // pixels below what is in sight, where courses are already drawn
+  const SPARSE = 2.5; // usual distances between two values, from which on no line joins them
 
-  // A line through all parts of time that have a value, with gaps where there is none for long.
+  const EDGES = {"-": 0, "+": LEVELS.length - 1}; // of what lies far from all others
+
+  // A line through all parts of time that have a value, with gaps where there is none for long; what lies beyond the edge has a bar there.
   function course(cell) {
-    const text = cell.dataset.strip, gap = Math.max(2, text.length / 16);
-    let path = "", before = -Infinity, last = null;
-    for (const [x, letter] of [...text].entries()) {
-      if (letter === ".") continue;
-      const y = Math.round(10 * (HEIGHT - AIR - LEVELS.indexOf(letter) / (LEVELS.length - 1) * (HEIGHT - 2 * AIR))) / 10;
+    const text = cell.dataset.strip, known = [...text].flatMap((letter, x) => letter === "." ? [] : [x]);
+    const gap = Math.max(2, text.length / 16, SPARSE * (known.at(-1) - known[0]) / (known.length - 1 || 1));
+    let path = "", beyond = "", before = -Infinity, last = null;
+    for (const x of known) {
+      const letter = text[x], y = Math.round(10 * (HEIGHT - AIR - (EDGES[letter] ?? LEVELS.indexOf(letter)) / (LEVELS.length - 1) * (HEIGHT - 2 * AIR))) / 10;
+      if (letter in EDGES) beyond += `M${x - 0.5},${y}h2`;
       path += `${x - before > gap ? "M" : "L"}${x + 0.5},${y}${x - before > gap ? "h.01" : ""}`;
       [before, last] = [x, [x + 0.5, y]];
     }
     if (!last) return;
     cell.replaceChildren(node("svg", {viewBox: `0 0 ${text.length} ${HEIGHT}`, preserveAspectRatio: "none", height: HEIGHT, "aria-hidden": "true"},
-      node("path", {class: "line", d: path}), node("path", {class: "end", d: `M${last}h.01`})));
+      node("path", {class: "line", d: path}), beyond ? node("path", {class: "beyond", d: beyond}) : null, node("path", {class: "end", d: `M${last}h.01`})));
   }
 
   // Draws the courses of a page as they come near.

@@ -33,10 +33,12 @@ perf.words = (() => {
     return `Means with 99 % intervals of ${points.length} versions; ${found.length ? `${found.length} differ from the one before: ${which}` : "none differs from the one before"}.`;
   }
 
-  // What the page says of its figure, as far as it holds for the axis from `low` to `high`, and how many intervals reach beyond that.
+  // What the page says of its figure, as far as it holds for the axis from `low` to `high`, and how many values and intervals reach beyond that.
   function sight({ranges, cut, notes}, points, [low, high]) {
     const above = low > 0 || high < 0, beyond = points.filter(point => point.low != null && (point.low < low || point.high > high)).length;
-    const far = beyond ? `${beyond} interval${beyond > 1 ? "s reach" : " reaches"} beyond the figure` : "";
+    const aside = points.filter(point => point.level < low || point.level > high).length;
+    const counts = [[aside, "value"], [beyond - aside, "interval"]].filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}${count > 1 ? "s" : ""}`);
+    const far = counts.length ? `${counts.join(" and ")} ${aside + Math.max(0, beyond - aside) > 1 ? "reach" : "reaches"} beyond the figure` : "";
     const said = [...ranges, above ? cut : "", ...notes, far].filter(Boolean).join("; ");
     return said && `${said[0].toUpperCase()}${said.slice(1)}.`;
   }
