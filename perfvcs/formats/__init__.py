@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import stat
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
@@ -51,6 +52,7 @@ HEAD_BYTES = 1 << 14  # bytes by which a format is recognised
 # where these do not show it: logs come before results, and keys of JSON in any order
 FURTHER_BYTES = 1 << 24
 TAIL_BYTES = 1 << 16
+EMPTY_LINES = re.compile(rb"\s+(?=<)")  # before XML, which does not allow them
 
 
 class UnreadableFile(UsageError):
@@ -114,8 +116,7 @@ def decode_all(
 ) -> Iterator[Profile]:
     """The profiles in the bytes of a file of that path, as ``read_all`` does it."""
     try:
-        # JSON has none of these marks, which PowerShell and .NET put before it
-        document = expanded(document, MAX_PROFILE).removeprefix(BOM_UTF8)
+        document = _begun(expanded(document, MAX_PROFILE))
         base = Path(path).name
         member = (
             _readable(format_name, options)
@@ -278,6 +279,15 @@ def parse_options(format_name: str, pairs: Iterable[str]) -> dict[str, Any]:
     return options
 
 
+def _begun(document: bytes) -> bytes:
+    """The text without a mark of UTF-8, which PowerShell and .NET write before it, and XML without
+    the empty lines that tools print before it.
+    """
+    document = document.removeprefix(BOM_UTF8)
+    empty = EMPTY_LINES.match(document)
+    return document[empty.end() :] if empty else document
+
+
 @cache
 def _known() -> dict[str, Format]:
     """All formats that can be read, without options; looking for foreign ones takes longer than
@@ -290,7 +300,7 @@ def _recognised(path: str, base: str, document: bytes) -> str:
     """The one format that recognises the bytes, else the first one that recognises the name."""
     if document.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise UnreadableFile(f"{path} is text in UTF-16: convert it to UTF-8")
-    document = document.removeprefix(BOM_UTF8)
+    document = _begun(document)
     head = document[:HEAD_BYTES]
     formats = _recognising("", head)
     named = [] if formats else _recognising(base, head)

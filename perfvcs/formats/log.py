@@ -32,6 +32,8 @@ from perfvcs.profile.validity import Malformed
 
 GROUPS = ("name", "value", "unit", "metric", "size")
 LONGEST_EXPRESSION = 10_000  # characters
+# commas between thousands, where they cannot be those of a decimal: before a point, or several
+GROUPED = re.compile(r"[+-]?\d{1,3}(?:(?:,\d{3})+\.\d+|(?:,\d{3}){2,})")
 MOST_MATCHES = 10_000_000
 # An expression that somebody wrote may take a time that doubles with each character, and Python
 # cannot stop one in its own process: it runs in another one, which has so long, and a second more
@@ -145,9 +147,10 @@ def _require_groups(expression: str) -> None:
 
 
 def _number(text: str | None, group: str, line: int) -> float:
-    value = number((text or "").strip())
+    text = (text or "").strip()
+    value = number(text.replace(",", "") if GROUPED.fullmatch(text) else text)
     if value is None:
-        raise Malformed(f"line {line}: its {group} `{(text or '')[:80]}` is not a number")
+        raise Malformed(f"line {line}: its {group} `{text[:80]}` is not a number")
     return value
 
 

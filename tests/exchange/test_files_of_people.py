@@ -155,12 +155,14 @@ def test_a_last_line_needs_no_end_and_is_remarked(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FOLDER.glob("*.*")))
-def test_a_mark_of_utf_8_and_the_line_ends_of_windows_change_nothing(name: str) -> None:
+def test_marks_of_utf_8_line_ends_of_windows_and_empty_lines_change_nothing(name: str) -> None:
     if name in ("README.md", "go.pprof"):  # no measurement, no text
         return
     expected, *_ = formats.read_all(FOLDER / name)
     written = (FOLDER / name).read_bytes()
-    for changed in (BOM_UTF8 + written, (BOM_UTF8 + written).replace(b"\n", b"\r\n")):
+    windows = (BOM_UTF8 + written).replace(b"\n", b"\r\n")
+    late = b"\n \r\n" * written.startswith(b"<") + written
+    for changed in (BOM_UTF8 + written, windows, late):
         again, *_ = formats.decode_all(changed, name)
         assert table(again) == table(expected)
         assert again.environment == expected.environment

@@ -56,6 +56,14 @@ def test_a_unit_says_which_direction_is_better_or_nothing(
     assert judged(read(f"a: 7 {unit}\n", LINE)) == {metric: (base, better)}
 
 
+def test_commas_between_thousands_are_read_where_they_can_be_nothing_else() -> None:
+    amount = r"(?P<name>\w): (?P<value>[\d.,]+) (?P<unit>ms)"
+    rows = read("a: 1,234.5 ms\nb: 12,345,678 ms\n", amount).resources
+    assert rows.metrics == {"wall": [1.2345, 12345.678]}
+    with pytest.raises(Malformed, match="line 1: its value `1,234` is not a number"):
+        read("a: 1,234 ms\n", amount)
+
+
 def test_what_the_text_does_not_say_is_an_option() -> None:
     bare = r"(?P<value>\d+)"
     assert judged(read("7\n", bare)) == {"value": ("", "none")}
