@@ -382,7 +382,7 @@ def test_the_page_shows_every_commit_and_nothing_of_a_title_is_obeyed(project, p
     assert page.count('class="certain"') == 1 and page.count('class="likely"') == 5
     assert 'class="named"' in page and "against its parent" in page
     names = re.findall(r'<text class="code( certain)?"[^>]*>(\w+)</text>', page)
-    assert [name for _, name in names] == [commit[:8] for commit in commits]
+    assert [name for _, name in names] == [commit[:10] for commit in commits]
     assert [kind for kind, _ in names] == [""] * 5 + [" certain", ""]
     assert re.search(r">good, [\d.]+ ?\w*<", page) and re.search(r">bad, [\d.]+ ?\w*<", page)
     perf("bisect", commits[4], *ASK, "-o", "few.html")

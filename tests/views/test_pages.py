@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -355,6 +357,21 @@ def test_of_metrics_that_are_folded_one_view_is_drawn() -> None:
         )
     ]
     assert views(rest) == ["executions"]
+
+
+@BROWSER
+@pytest.mark.parametrize("width", [400, 1400])
+@pytest.mark.parametrize("about", [pictures.one, pictures.two, lambda: pictures.history(40)])
+def test_no_page_breaks_a_rule_of_axe(
+    browser: Any, tmp_path: Path, about: Callable[[], Subject], width: int
+) -> None:
+    Opened(browser, tmp_path, about(), width=width)
+    browser.execute_script(files("axe_core_python").joinpath("axe.min.js").read_text())
+    broken = browser.execute_async_script(
+        "axe.run({resultTypes: ['violations']}).then(found => arguments[0](found.violations"
+        ".map(one => [one.id, one.nodes.length, one.nodes[0].html])))"
+    )
+    assert broken == []
 
 
 def keys(browser: Any, *pressed: str) -> None:
