@@ -29,6 +29,8 @@ APART = 0.01  # of the baseline, between two intervals that disagree
 NAMED = "name another to follow it: {} NAME"  # the command comes last
 LONGER = 4.0  # times as long, from which an interval says much less
 JobUnit = tuple[str, str]  # job's label, uid
+# series, environment, uid, size, metric
+Subject = tuple[str, str, str, float | None, str]
 
 
 class SizedUnit(NamedTuple):
@@ -140,6 +142,22 @@ def in_order(
         return
     opened = [msgspec.structs.replace(change, accepted=None) for change in changes]
     yield from _entries(opened, time)
+
+
+def places(
+    changes: Sequence[Change], time: Mapping[SizedUnit, float] | None = None
+) -> dict[Subject, int]:
+    """The place ``in_order`` of what each change is about that moved."""
+    found: dict[Subject, int] = {}
+    for entry in in_order(changes, time):
+        for change in entry.changes:
+            found.setdefault(subject(change), len(found))
+    return found
+
+
+def subject(change: Change) -> Subject:
+    """What a change is about; of a curve all sizes."""
+    return change.series, change.environment, change.uid, change.size, change.metric
 
 
 def _is_certain(change: Change) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from perfvcs.check.change import Change
-from perfvcs.check.movement import CLOCKS, WHOLE, SizedUnit, in_order
+from perfvcs.check.movement import CLOCKS, WHOLE, SizedUnit, places, subject
 from perfvcs.history.finding import LARGEST_EXPONENT, level
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from perfvcs.history.finding import Finding
     from perfvcs.history.judging import JudgedLine
     from perfvcs.index.lines import Course, Line
-
-Subject = tuple[object, ...]
 
 
 def with_ranks(
@@ -40,14 +38,11 @@ def with_ranks(
     ranks: dict[int, int] = {}
     for turn, findings in several.items():
         changes, time = measured.at(turn, findings)
-        order: dict[Subject, int] = {}
-        for entry in in_order(list(changes.values()), time):
-            for change in entry.changes:
-                order.setdefault(_subject(change), len(order))
+        order = places(list(changes.values()), time)
         ranked = sorted(
             findings,
             key=lambda number: (
-                order.get(_subject(changes[number]), len(order)),
+                order.get(subject(changes[number]), len(order)),
                 -abs(findings[number].effect),
             ),
         )
@@ -171,11 +166,6 @@ class _Measured:
             baseline=finding.before,
             target=finding.after,
         )
-
-
-def _subject(change: Change) -> Subject:
-    """What a change is about; of a curve all sizes."""
-    return change.series, change.environment, change.uid, change.size, change.metric
 
 
 def _time_spent(

@@ -126,10 +126,12 @@ class Commits:
             comparisons[which, turn] = commitverdicts.Judged(
                 series, verdict, called, contents.environment(series).name
             )
-        ordered = sorted(
-            comparisons.items(),
-            key=lambda pair: (pair[1].rank, pair[1].verdict.at is None, pair[0]),
+        ranks = commitverdicts.ranks(list(comparisons.values()))
+        ranked = sorted(
+            (rank, comparison.verdict.at is None, where)
+            for rank, (where, comparison) in zip(ranks, comparisons.items(), strict=True)
         )
+        ordered = [(where, comparisons[where]) for *_, where in ranked]
         first = {comparison.curve: where for where, comparison in reversed(ordered)}
         return {
             where: comparison

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from math import log1p
+from math import inf, log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check import Report, answer
 from perfvcs.check.acceptance import identity
 from perfvcs.check.bounds import percent_of
-from perfvcs.check.movement import entries
+from perfvcs.check.movement import entries, places, subject
 from perfvcs.check.vocabulary import SURE, WORDS, said
 from perfvcs.history.record import COMPARED
 from perfvcs.profile.naming import is_whole
@@ -21,6 +21,7 @@ from perfvcs.text.quantity import percent, step
 from perfvcs.text.words import counted, metric_name, metric_rank
 
 if TYPE_CHECKING:
+    from perfvcs.check.change import Change
     from perfvcs.history.record import SeriesRecord
     from perfvcs.history.verdict import Verdict
 
@@ -56,16 +57,22 @@ class Judged(NamedTuple):
         return line.job.key, line.uid, line.metric, line.unit, line.better, self.environment
 
     @property
-    def rank(self) -> tuple[bool, bool, float]:
-        """Its place on the page: sure changes first, then times, by effect times the time that is
-        spent.
-        """
-        seconds = self.verdict.baseline or 0.0 if self.verdict.unit == "s" else 0.0
-        return (
-            not WORDS[self.word].sure,
-            not seconds,
-            -abs(self.verdict.effect or 0.0) * (seconds or 1.0),
-        )
+    def change(self) -> Change:
+        """Its verdict as a row of a report."""
+        return self.verdict.change(self.environment)
+
+
+def ranks(judged: Sequence[Judged]) -> list[tuple[float, bool, float]]:
+    """What sorts comparisons on the page: those that moved as `perf check` has them, then times,
+    by effect times the time that is spent.
+    """
+    changes = [comparison.change for comparison in judged]
+    order, ranked = places(changes), list[tuple[float, bool, float]]()
+    for change in changes:
+        seconds = change.baseline or 0.0 if change.unit == "s" else 0.0
+        weight = abs(change.effect or 0.0) * (seconds or 1.0)
+        ranked.append((order.get(subject(change), inf), not seconds, -weight))
+    return ranked
 
 
 def sentence(judged: Sequence[Judged], older: int = 0) -> str:
@@ -79,7 +86,7 @@ def sentence(judged: Sequence[Judged], older: int = 0) -> str:
                 " before."
             )
         return "Nothing before this commit to compare with."
-    changes = [comparison.verdict.change(comparison.environment) for comparison in judged]
+    changes = [comparison.change for comparison in judged]
     report = Report(baseline="", target="", method="auto", changes=changes)
     moved = entries(report)
     text = answer.sentence(report, moved)

@@ -1501,8 +1501,10 @@ def test_a_commit_has_one_line_per_curve_with_the_levels_of_its_verdict_and_a_wh
     store(*curve(commits[:2]))
     perf("publish", "site", *QUICK)
     page = data(f"commits/{commits[1][:10]}")
-    assert [row["benchmark"] for row in page["moved"]] == ["sort", "sort: insert"]
-    change, levels = page["moved"][1]["cell"]["effect"], page["moved"][1]["levels"]
+    said = " ".join(perf("check", *commits[:2], code=3).out.split())
+    assert f"{commits[1][:10]}: sort: insert became" in said  # a page has the same order
+    assert [row["benchmark"] for row in page["moved"]] == ["sort: insert", "sort"]
+    change, levels = page["moved"][0]["cell"]["effect"], page["moved"][0]["levels"]
     assert levels.endswith("µs at size 320")
     before, after = map(float, re.findall(r"[\d.]+", levels)[:2])
     assert after / before - 1 == pytest.approx(change, rel=0.1)
