@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
-from .attacks import commands, continued, disk, interruptions, processes, soak, writers
+from .attacks import commands, disk, interruptions, processes, soak, writers
 from .figures import Row
 from .registry import benchmark
 from .repositories import PERF
@@ -72,10 +72,3 @@ def attack_soak(*, count: int = 2000, seed: int = SEED, hang: float = HANG) -> I
     """What is lost in a day of commits that the hook measures, while machines do what they do?"""
     _prepare()
     yield from soak.attack(count, seed, hang)
-
-
-@benchmark("trust", quick={"count": 1})
-def attack_continued(*, count: int = 100, seed: int = SEED) -> Iterator[Row]:
-    """What is lost of sessions that are interrupted again and again, and continued each time?"""
-    _prepare()
-    yield from continued.attack(count, seed)

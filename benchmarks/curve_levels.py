@@ -31,7 +31,6 @@ from perfvcs.check.curves.replication import ExecutionLines
 from perfvcs.check.methods import curves as default
 from perfvcs.check.methods.log_median import PERIOD
 from perfvcs.profile import Metric, Profile, Resources
-from perfvcs.statistics.regression.kind import KINDS, kind
 
 from .figures import Row
 from .made import Array, Flags, side
@@ -207,42 +206,6 @@ def curve_levels(
             alarms = max(float((each[0] + each[1]) / each[3]) for each in worst.values())
             yield {"method": name, "sizes": one, **_shares(sums, alarms)}
         yield {"method": name, "sizes": "all", **_shares(total, 0.0)}
-
-
-@benchmark("curves", quick={"repetitions": 20, "grid": ("6 linear", "30 logarithmic")})
-def curve_kinds(
-    *,
-    repetitions: int = 200,
-    grid: tuple[str, ...] = tuple(GRIDS),
-    noise: tuple[float, ...] = (0.01, 0.05, 0.1),
-    start: float = 0.0,
-    floor: float = 0.0,
-) -> Iterator[Row]:
-    """The same of the kinds alone (``statistics.regression.kind``), one execution a side."""
-    disturbed, total = Disturbed(start, floor), _sums()
-    for one in grid:
-        sizes, random, sums = GRIDS[one], np.random.default_rng(list(GRIDS).index(one)), _sums()
-        count = max(20, min(repetitions, 10 * ROWS // len(sizes)))
-        x, number = np.tile(sizes, count), np.repeat(np.arange(count), len(sizes))
-        worst = 0.0
-        for baseline in BASELINES.values():
-            curve, alarms = baseline(sizes), []
-            for much, (error, grows) in product(noise, ERRORS.items()):
-                moved = curve + SHARE * curve[-1] * grows(sizes / sizes[-1])
-                before, after = (
-                    disturbed.values(random, each, (count, 1), much).ravel()
-                    for each in (curve, moved)
-                )
-                named = kind(x, before, x, after, number, number).index
-                changed, right = np.mean(named > 0), np.mean(named == KINDS.index(error))
-                sums[error] += np.array([changed, 0.0, right, 1.0])
-                if error == "none":
-                    alarms.append(changed)
-            worst = max(worst, float(np.mean(alarms)))
-        for error, counted in sums.items():
-            total[error] += counted
-        yield {"sizes": one, **_shares(sums, worst)}
-    yield {"sizes": "all", **_shares(total, 0.0)}
 
 
 @benchmark("curves", quick={"repetitions": 5})

@@ -15,20 +15,17 @@ bytecodes.
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from math import log
 from pathlib import Path
 from random import Random
-from statistics import fmean, median, stdev
+from statistics import median
 from typing import Any, NamedTuple
 
-from perfvcs.environment import HEAP, clean
-from perfvcs.environment.variables import seeded
+from perfvcs.environment import clean
 from perfvcs.native import native_folder, python_folder
 
 from .blaming.harmless import KINDS, plant
@@ -257,61 +254,6 @@ def layouts(
             if not ran.has(case) and (planted := target(made, case, seed)):
                 ran.add(case | _checked(made.place, planted, options))
     yield from _rows([case for case in ran.cases.values() if case["project"] in projects])
-
-
-@benchmark("pairs", quick="needs clones of projects", needs=("network", "valgrind"))
-def heaps(
-    *,
-    folder: Path,
-    commits: int = 6,
-    draws: int = 4,
-    projects: tuple[str, ...] = ("toolz",),
-    seed: int = 1,
-) -> Iterator[Row]:
-    """How many more instructions does Python execute after a commit that changes nothing, in the
-    heap as it comes and in shuffled ones?
-    """
-    folder = folder.resolve()
-    for name in projects:
-        made = prepared(folder, PROJECTS[name], "")
-        chance = Random(f"{seed} {name}")
-        targets = [_planted(made, KINDS[number % len(KINDS)], chance) for number in range(commits)]
-        for heap, count in (("as it comes", 1), ("shuffled", draws)):
-            levels, spreads = list[float](), list[float]()
-            for number, target in enumerate(["main", *filter(None, targets)]):
-                git(made.place, "checkout", "-q", "--force", "--detach", target)
-                _seconds(made.project, made.place)  # so that what it imports is compiled
-                seeds = [1 + draws * number + draw for draw in range(draws)]
-                drawn = seeds if heap == "shuffled" else [0]
-                values = [log(_instructions(made, one)) for one in drawn]
-                levels.append(fmean(values))
-                spreads.append(stdev(values) if len(values) > 1 else 0.0)
-            moved = [100 * (level - levels[0]) for level in levels[1:]]
-            yield {
-                "project": name,
-                "heap": heap,
-                "commits": len(moved),
-                "executions": count,
-                "largest difference, %": max(map(abs, moved)),
-                "commits at 1 % or more": sum(abs(one) >= 1 for one in moved),
-                "deviation of an execution, %": 100 * fmean(spreads),
-            }
-
-
-def _instructions(made: Prepared, heap: int) -> float:
-    """What the benchmark executes under cachegrind, in a heap that is shuffled by this seed (0: as
-    it comes).
-    """
-    env = clean({"PATH": "/usr/bin:/bin"}, {"PYTHONPATH": str(python_folder())})
-    env |= seeded({}, 1) | ({HEAP: str(heap)} if heap else {})
-    tool = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
-    command = [*tool, *_command(made.project), "6"]
-    done = subprocess.run(
-        command, cwd=made.place, env=env, capture_output=True, text=True, check=True
-    )
-    found = re.search(r"I +refs: +([\d,]+)", done.stderr)
-    assert found is not None
-    return float(found[1].replace(",", ""))
 
 
 class Log(NamedTuple):

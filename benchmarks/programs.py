@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import resource
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -59,12 +58,3 @@ def compiled(folder: Path, name: str, text: str, *flags: str) -> Path:
     compiler = "gcc" if source.suffix == ".c" else "g++"
     subprocess.run([compiler, *flags, name, "-o", source.stem], cwd=folder, check=True)
     return folder / source.stem
-
-
-def source_of(requirement: str, folder: Path) -> Path:
-    """The unpacked source archive of a release of the package index, such as "toolz==1.2.0"."""
-    pip = (sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:")
-    run(*pip, "--quiet", "--dest", folder, requirement)
-    name = requirement.replace("==", "-")
-    run("tar", "--no-same-owner", "-xzf", folder / f"{name}.tar.gz", "-C", folder)
-    return folder / name

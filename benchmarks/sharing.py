@@ -1,4 +1,4 @@
-"""Push and pull under load, kills and hostile remotes."""
+"""Push and pull under load and kills."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
-
 from perfvcs.repository import Repository
 
 from .figures import Row
+from .forge import REFERENCE, clone, filled, forge, perf, there
 from .registry import Wrong, benchmark
-from .remotes import recipes
-from .remotes.forge import REFERENCE, clone, filled, forge, perf, there
 from .repositories import PERF, git, scratch
 
 FSCK = ("git", "fsck", "--full", "--strict")
@@ -143,55 +140,3 @@ def _not_together(
         done = perf(one.project.root, "fsck")
         if done.returncode:
             yield f"fsck: {done.stdout}"
-
-
-@benchmark("sharing", quick={"only": "cut"})
-def push_hostile(
-    *, only: str = "", gigabytes: int = recipes.GIGABYTES, files: int = recipes.MANY_FILES
-) -> Iterator[Row]:
-    """What harm does a prepared remote do to a clone with two profiles that pulls from it?"""
-    recipes.GIGABYTES, recipes.MANY_FILES = gigabytes, files
-    bad = 0
-    for recipe in [recipe for recipe in recipes.ALL if only in recipe.__name__]:
-        with scratch("sharing") as place:
-            shared = forge(place)
-            recipe(shared)
-            repository = clone(place, "ada")
-            root = repository.project.root
-            if recipe is recipes.cut:
-                git(root, "config", "remote.origin.uploadpack", str(place / "cut"))
-            before = set(filled(repository, "mine", 2))
-            began = time.monotonic()
-            process = _started(repository, "pull")
-            memory, said = _watched(process)
-            seconds = time.monotonic() - began
-            remotes = (repository.home / "remotes").rglob("*")
-            size = sum(path.stat().st_size for path in remotes if path.is_file())
-            whole = perf(root, "fsck").returncode == 0 and set(repository.store.paths()) == before
-            quiet = said.count("\n") <= 1 and "Traceback" not in said
-            harm = not whole or not quiet or (place / "sprung").exists()
-        bad += harm
-        yield {
-            "remote": (recipe.__doc__ or "").rstrip("."),
-            "pull": f"{process.returncode}: {said.strip()[:200]}",
-            "harm": harm,
-            "s": seconds,
-            "MB of memory": memory / 1e6,
-            "MB on disk": size / 1e6,
-        }
-    if bad:
-        raise Wrong(f"{bad} remotes did harm")
-
-
-def _watched(process: subprocess.Popen[str]) -> tuple[float, str]:
-    """The most memory that a process and what it started had at once in bytes, and what it said."""
-    most = 0.0
-    while process.poll() is None:
-        try:
-            top = psutil.Process(process.pid)
-            family = [top, *top.children(recursive=True)]
-            most = max(most, sum(one.memory_full_info().uss for one in family))
-        except psutil.Error:
-            pass
-        time.sleep(0.05)
-    return most, process.communicate()[1]

@@ -10,15 +10,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from .repositories import PERF, Files, commit, git, repository, scratch
+from .repositories import PERF, commit, repository, scratch
 
-WORK = "import time, sys; time.sleep(0.1); sum(i * i for i in range({count}))\n"
+WORK = "import time, sys; time.sleep(0.1); sum(i * i for i in range(200_000))\n"
 CONFIG = """\
 [hosts]
 patience = "60s"
@@ -40,15 +40,11 @@ ONE = [
 
 
 class Stored(NamedTuple):
-    """A profile: its session, worker and commit, its blocks, and the wall times of its
-    executions.
-    """
+    """A profile: its session and worker, and its blocks."""
 
     session: str
     worker: str
-    commit: str
     blocks: list[int]
-    wall: list[float]
 
 
 @dataclass
@@ -62,24 +58,11 @@ class Workplace:
     def __post_init__(self) -> None:
         self.workers: list[subprocess.Popen[bytes]] = []
         self.project = self.folder / "project"
-        self.cache = self.folder / "cache"
-        self.before: list[str] = []  # words that start a program on a host of its own
-        # where the scheduler and the next workers listen
-        self.host = self.worker_host = "127.0.0.1"
 
-    def make(self, second: int, first: int = 200_000, work: str = WORK) -> None:
-        """A project of two commits, whose program computes so many steps."""
-        repository(self.project, {"perf.toml": CONFIG, "work.py": work.format(count=first)})
-        self.commit(f"{second}", {"work.py": work.format(count=second)})
-
-    def commit(self, message: str, files: Files | None = None) -> None:
-        """Commit all of the project."""
-        commit(self.project, message, files)
-
-    @property
-    def head(self) -> str:
-        """The newest commit."""
-        return git(self.project, "rev-parse", "HEAD")
+    def make(self) -> None:
+        """A project of two commits, the second of which changes nothing."""
+        repository(self.project, {"perf.toml": CONFIG, "work.py": WORK})
+        commit(self.project, "the same")
 
     def start(self, workers: int) -> None:
         """A scheduler where there is none, and as many workers as are missing."""
@@ -89,12 +72,11 @@ class Workplace:
             file.unlink(missing_ok=True)
             self.scheduler = self._start(
                 "dask_scheduler",
-                [],
                 "--port",
                 "0",
                 "--no-dashboard",
                 "--host",
-                self.host,
+                "127.0.0.1",
                 "--scheduler-file",
                 str(file),
             )
@@ -103,13 +85,13 @@ class Workplace:
             self.address = json.loads(file.read_text())["address"]
         self.workers = [worker for worker in self.workers if worker.poll() is None]
         for _ in range(workers - len(self.workers)):
-            place = ["--host", self.worker_host, "--local-directory", str(self.folder)]
-            self.workers.append(self._start("dask_worker", self.before, self.address, *ONE, *place))
+            place = ["--host", "127.0.0.1", "--local-directory", str(self.folder)]
+            self.workers.append(self._start("dask_worker", self.address, *ONE, *place))
 
-    def _start(self, program: str, before: list[str], *words: str) -> subprocess.Popen[bytes]:
-        env = {**os.environ, "XDG_CACHE_HOME": str(self.cache)}
+    def _start(self, program: str, *words: str) -> subprocess.Popen[bytes]:
+        env = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
         with open(self.folder / "log", "ab") as log:
-            command = [*before, sys.executable, "-m", f"distributed.cli.{program}", *words]
+            command = [sys.executable, "-m", f"distributed.cli.{program}", *words]
             return subprocess.Popen(command, stdout=log, stderr=log, env=env)
 
     def stop(self) -> None:
@@ -126,11 +108,11 @@ class Workplace:
             [*PERF, *words], cwd=self.project, capture_output=True, text=True, check=False
         )
 
-    def client(self, *words: str, before: Sequence[str] = ()) -> subprocess.Popen[str]:
+    def client(self, *words: str) -> subprocess.Popen[str]:
         """Start a command in the project."""
         pipe = subprocess.PIPE
         return subprocess.Popen(
-            [*before, *PERF, *words], cwd=self.project, text=True, stdout=pipe, stderr=pipe
+            [*PERF, *words], cwd=self.project, text=True, stdout=pipe, stderr=pipe
         )
 
     @property
@@ -144,8 +126,7 @@ class Workplace:
             "import json; from perfvcs.repository import Repository; r = Repository.find();ps ="
             " r.profiles(h for c in r.index.commits() for h in"
             " r.index.headers([c]));print(json.dumps([[p.collected.session,"
-            " p.environment.notes['worker'], p.commit, sorted(set(p.resources.execution)), [w for w"
-            " in p.resources.metrics['wall'] if w is not None]] for p in ps]))"
+            " p.environment.notes['worker'], sorted(set(p.resources.execution))] for p in ps]))"
         )
         done = subprocess.run(
             [sys.executable, "-c", code],
@@ -170,11 +151,11 @@ class Workplace:
 
 
 @contextmanager
-def workplace(second: int = 200_000, first: int = 200_000, work: str = WORK) -> Iterator[Workplace]:
+def workplace() -> Iterator[Workplace]:
     """A folder that is removed in the end."""
     with scratch("workplace") as folder:
         found = Workplace(folder)
-        found.make(second, first, work)
+        found.make()
         try:
             yield found
         finally:

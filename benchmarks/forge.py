@@ -5,17 +5,12 @@ from __future__ import annotations
 import random
 import re
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 
-from perfvcs.git.bare import Bare
-from perfvcs.git.stream import Import
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.repository import Repository
-from perfvcs.store import STORE_FORMAT
 
-from ..repositories import PERF, commit, git, repository
+from .repositories import PERF, commit, git, repository
 
 REFERENCE = "refs/perf/profiles"
 UPDATE = """\
@@ -89,18 +84,3 @@ def there(forge: Path) -> set[str]:
         for path in git(forge, "ls-tree", "-r", "--name-only", REFERENCE).split("\n")
         if re.match(r"[0-9a-f]{2}/", path)
     }
-
-
-@contextmanager
-def importing(shared: Path, tip: str | None = None) -> Iterator[Import]:
-    """A stream of a commit at the reference."""
-    with closing(Import(Bare(shared), REFERENCE)) as stream:
-        stream.commit(
-            tip,
-            "Eve <eve@example.org>",
-            1_790_000_000,
-            "mine",
-            {} if tip else {"format": stream.blob(STORE_FORMAT)},
-        )
-        yield stream
-        stream.finish()

@@ -1,1 +1,0 @@
-"""Bare repositories that clones share: sound ones, and such as somebody has prepared."""
