@@ -6,11 +6,11 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from perfvcs.profile.fittedmodels import CurveEntry
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.postprocessors._rows import Groups
@@ -29,8 +29,6 @@ def first_calls(profile: Profile) -> NDArray[np.bool_]:
     """Mask of the recorded calls at the beginning of an execution, when the caches are empty; shape
     (rows,).
     """
-    import numpy as np
-
     from perfvcs.profile.summary import RECORDER
     from perfvcs.statistics.regression.condensed import warm
 
@@ -61,8 +59,6 @@ def means(points: ModelPoints) -> GroupMeans:
     Values weigh their number / level^2, as in ``robust.described``; they come in the order of
     groups and sizes.
     """
-    import numpy as np
-
     from perfvcs.postprocessors._rows import by_number
     from perfvcs.statistics.regression.condensed import (
         BUSY_CLIP,
@@ -106,8 +102,6 @@ def without_undefined(pieces: FittedPieces) -> tuple[FittedPieces, dict[str, NDA
 
     The choice stays: what was fitted to other rows cannot be compared.
     """
-    import numpy as np
-
     from perfvcs.statistics.regression.fitting import fit
 
     points, fits, lost = pieces.points, dict(pieces.fits), {}
@@ -138,8 +132,6 @@ def without_undefined(pieces: FittedPieces) -> tuple[FittedPieces, dict[str, NDA
 
 def _defined(model: str, points: ModelPoints) -> NDArray[np.bool_]:
     """The rows at which a model, or the logarithm of their values, is defined; shape (rows,)."""
-    import numpy as np
-
     from perfvcs.statistics.regression.models import FULL_QUADRATIC, LINEARISED, transform
 
     finite = np.isfinite(transform("linear" if model == FULL_QUADRATIC else model, points.x))
@@ -178,8 +170,6 @@ def entries(
     ``r2`` is what ``predicted`` (rows,) explains; without it, the curve that is straight between
     its points, and level beyond them.
     """
-    import numpy as np
-
     ends = np.searchsorted(curve.group, np.arange(len(groups) + 1))
     if predicted is None:
         predicted = np.empty(len(groups.x))

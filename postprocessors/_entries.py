@@ -22,10 +22,10 @@ from perfvcs.statistics.regression.models import (
     order,
     parameters,
 )
+from perfvcs.system.numeric import np
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
-    import numpy as np
     from _typeshed import DataclassInstance
     from numpy.typing import NDArray
 
@@ -117,8 +117,6 @@ def entries(
     reason to name the others. ``shares``: that residuals were weighted by the level, so that AICc
     has no unit.
     """
-    import numpy as np
-
     scales = [scale[owner] for owner in pieces.owner.tolist()]
     columns = {model: _columns(fit, scales, shares=shares) for model, fit in pieces.fits.items()}
     some = next(iter(pieces.fits.values()))
@@ -164,8 +162,6 @@ def scaled(points: ModelPoints) -> tuple[ModelPoints, list[float]]:
     """The values of each group divided by a power of two, and which: 1 but where their squares are
     more or less than a float holds.
     """
-    import numpy as np
-
     most = np.zeros(points.groups)
     np.maximum.at(most, points.group, np.abs(points.y))
     extreme = (most > 0) & ((most > LARGEST_VALUE) | (most < SMALLEST_VALUE))
@@ -177,8 +173,6 @@ def scaled(points: ModelPoints) -> tuple[ModelPoints, list[float]]:
 
 def _columns(fit: Fit, scale: Sequence[float], *, shares: bool) -> list[dict[str, Any] | None]:
     """The entry of each group, its values times ``scale``; None where the model is not known."""
-    import numpy as np
-
     count, name = parameters(fit.model), fit.model.removeprefix("linearised ")
     factor = np.ones(fit.coefficients.shape)
     factor[:, 0] = scale
@@ -244,8 +238,6 @@ class _PieceExtent(NamedTuple):
 
 def _extents(pieces: FittedPieces, some: Fit) -> list[_PieceExtent]:
     """The extent of each piece."""
-    import numpy as np
-
     points = pieces.points
     least = np.full(points.groups, np.inf)
     np.minimum.at(least, points.group, points.y)

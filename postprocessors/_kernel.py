@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.postprocessors._curve import CurvePoints
 from perfvcs.postprocessors._rows import thin
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.postprocessors._rows import Groups
@@ -34,8 +34,6 @@ def by_rule(groups: Groups, rule: str) -> NDArray[np.float64]:
 
     As in ``scipy.stats.gaussian_kde``; 1 where all x are equal, when any bandwidth gives the same.
     """
-    import numpy as np
-
     n = groups.counts.astype(np.float64)
     away = groups.x - (groups.total(groups.x) / n)[groups.number]
     deviation = np.sqrt(groups.total(away**2) / np.maximum(n - 1, 1))
@@ -55,7 +53,6 @@ def search(
     rule on. It goes over at most ``SEARCHED`` rows of a group, and ``FEW_ROWS`` or more of each
     where all of them would have more than ``IN_ALL``.
     """
-    import numpy as np
     from scipy.optimize import fmin
 
     bandwidths = np.zeros(len(groups))
@@ -94,7 +91,6 @@ def _criterion(
     """What a bandwidth, an array of one, costs: the mean square of what it leaves of each row by
     the others, or Hurvich's criterion.
     """
-    import numpy as np
 
     def cost(bandwidth: NDArray[np.float64]) -> float:
         away = (x - x[:, None]) / bandwidth[0]
@@ -117,8 +113,6 @@ def _criterion(
 
 def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int) -> CurvePoints:
     """The estimate at no more than ``most`` sizes of each group."""
-    import numpy as np
-
     group, x, weight, mean = _cells(groups)
     shown = np.flatnonzero(thin(group, len(groups), most))
     counts, points = (
@@ -155,8 +149,6 @@ class _Cells(NamedTuple):
 
 
 def _cells(groups: Groups) -> _Cells:
-    import numpy as np
-
     blocks = groups.blocks
     sizes = np.bincount(blocks.group, minlength=len(groups))
     if not (sizes > KERNEL_SIZES).any():
@@ -191,8 +183,6 @@ def _estimate(
     """The estimate of several groups at ``at`` (groups, points) from cells ``x``, ``y``, ``rows``
     (groups, cells).
     """
-    import numpy as np
-
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         away = (x[:, None, :] - at[:, :, None]) / width
         weight = np.exp(-(away**2) / 2) * rows[:, None, :]
@@ -205,8 +195,6 @@ def _local(
     """The weighted mean of y over the last axis, or the value of the weighted line where ``away``
     is 0.
     """
-    import numpy as np
-
     s0, t0 = weight.sum(axis=-1), (weight * y).sum(axis=-1)
     flat = t0 / s0
     if estimate == "lc":

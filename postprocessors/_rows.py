@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.profile import REPEATED, Profile
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.profile import Profile
@@ -50,8 +50,6 @@ class Groups:
 
     def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of a column (rows,) per group."""
-        import numpy as np
-
         return np.bincount(self.number, values, len(self)).astype(np.float64)
 
     @cached_property
@@ -64,23 +62,17 @@ class Groups:
         """The squares of ``y`` about the mean, summed per group; 0 where all values are equal but
         for rounding.
         """
-        import numpy as np
-
         squares = self.total((self.y - self.mean[self.number]) ** 2)
         return np.where(squares <= EQUAL**2 * self.counts, 0.0, squares)
 
     @cached_property
     def block(self) -> NDArray[np.intp]:
         """The number of the row's block: rows of one group and one x."""
-        import numpy as np
-
         return np.cumsum(begins(self.x, self.number)) - 1
 
     @cached_property
     def blocks(self) -> GroupBlocks:
         """The distinct values of ``x``."""
-        import numpy as np
-
         starts = np.flatnonzero(begins(self.block))
         counts = np.diff(np.append(starts, len(self.x)))
         block = self.block
@@ -115,8 +107,6 @@ def begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
 
     The columns have one length.
     """
-    import numpy as np
-
     new = np.ones(len(columns[0]), dtype=bool)
     new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
     return new
@@ -124,8 +114,6 @@ def begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
 
 def group(rows: MetricRows, by: str = "size") -> Groups:
     """The rows that have a finite x, grouped by unit; with ``by`` empty all rows, x being 0."""
-    import numpy as np
-
     x = rows.x if by else np.zeros(len(rows.y))
     finite = np.flatnonzero(np.isfinite(x))
     x, y, unit = x[finite], rows.y[finite], rows.unit[finite]
@@ -155,8 +143,6 @@ def group(rows: MetricRows, by: str = "size") -> Groups:
 
 def _scale(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
     """The power of two at or below the largest magnitude of each group; 1 where all are 0."""
-    import numpy as np
-
     if not len(starts):
         return np.ones(0)
     largest = np.maximum.reduceat(np.abs(values), starts)
@@ -167,8 +153,6 @@ def _scale(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.
 
 def by_number(number: NDArray[np.intp]) -> NDArray[np.intp]:
     """The order of rising numbers, rows of one number as they were."""
-    import numpy as np
-
     # sixteen bits sort in linear time
     narrow = number.astype(np.uint16) if number.max(initial=0) < 1 << 16 else number
     return np.argsort(narrow, kind="stable")
@@ -180,8 +164,6 @@ def quantile(
     """The quantile of each group's values, linear between two of them as numpy's; NaN for a group
     without any.
     """
-    import numpy as np
-
     if (np.diff(number) < 0).any():
         values = values[by_number(number)]
     counts = np.bincount(number, minlength=groups)
@@ -206,8 +188,6 @@ def thin(group_of: NDArray[np.intp], groups: int, most: int) -> NDArray[np.bool_
     """Mask that keeps at most ``most`` points of each group, evenly and with both ends; points are
     numbered in rising order.
     """
-    import numpy as np
-
     counts = np.bincount(group_of, minlength=groups)
     starts = np.cumsum(counts) - counts
     rank, last = np.arange(len(group_of)) - starts[group_of], np.maximum(counts - 1, 1)[group_of]
@@ -222,8 +202,6 @@ def fill(
     profile: Profile, rows: NDArray[np.intp], values: NDArray[np.float64]
 ) -> list[float | None]:
     """A column of the profile with ``values`` in the rows ``rows``, and None in all others."""
-    import numpy as np
-
     column: NDArray[np.object_] = np.full(len(profile.resources), None, dtype=object)
     column[rows] = values
     filled: list[float | None] = column.tolist()
@@ -249,8 +227,6 @@ def rows(profile: Profile, metric: str, by: str = "size", *, outliers: bool = Fa
     With a size, or a value of the metric ``by``, as x; raises UsageError where the profile has none
     at all. ``by=""`` needs none.
     """
-    import numpy as np
-
     resources = profile.resources
     values = resources.array(metric)
     keep = np.isfinite(values)
@@ -270,8 +246,6 @@ def named(profile: Profile, name: str, option: str) -> NDArray[np.float64]:
     """The sizes or a metric, as an option names them; raises UsageError where there is no such
     column, or nothing in it.
     """
-    import numpy as np
-
     label = profile.job.label or "the profile"
     if name != "size" and name not in profile.metrics:
         raise UsageError(

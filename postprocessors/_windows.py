@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfvcs.postprocessors._rows import begins, thin
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.postprocessors._rows import GroupBlocks, Groups
@@ -27,8 +27,6 @@ def reach(
     """First row and end of the window about each of the blocks, ``window`` (groups,) rows wide, all
     rows of its sizes included.
     """
-    import numpy as np
-
     every = groups.blocks
     block = groups.block
     half = np.maximum(window[blocks.group] - blocks.counts + 1, 0) // 2
@@ -41,8 +39,6 @@ def reach(
 
 def _sums(groups: Groups) -> NDArray[np.float64]:
     """Running sums of the values less the mean of their group, beginning with 0."""
-    import numpy as np
-
     return np.concatenate([[0.0], np.cumsum(groups.y - groups.mean[groups.number])])
 
 
@@ -61,8 +57,6 @@ def median(
     groups: Groups, window: NDArray[np.intp], shown: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """The median of the window about each block that is ``kept``."""
-    import numpy as np
-
     first, end = reach(groups, groups.blocks.take(shown), window)
     length, medians = end - first, np.empty(len(first))
     for size in np.unique(length).tolist():  # windows of one length are one table
@@ -79,8 +73,6 @@ def choose(groups: Groups) -> NDArray[np.intp]:
     Windows from three rows on are tried, each 1.6 times the one before, and the whole unit, at no
     more than 2,000 sizes of each unit.
     """
-    import numpy as np
-
     blocks = groups.blocks.take(thin(groups.blocks.group, len(groups), TRIED))
     sums = _sums(groups)
     best, windows = np.full(len(groups), np.inf), np.minimum(NARROWEST_WINDOW, groups.counts)
@@ -105,8 +97,6 @@ def exponential(groups: Groups, alpha: NDArray[np.float64]) -> NDArray[np.float6
     """At each block the mean of it and those before, weighted by their rows and (1 - alpha)^(blocks
     between); less the group's mean.
     """
-    import numpy as np
-
     blocks = groups.blocks
     first = begins(blocks.group)
     factor = np.where(first, 0.0, 1 - alpha[blocks.group])
@@ -127,8 +117,6 @@ def choose_alpha(groups: Groups) -> NDArray[np.float64]:
     """The alpha (groups,) that predicts each size best from those before, in squared error over its
     rows; the smallest of equals.
     """
-    import numpy as np
-
     blocks = groups.blocks
     later = np.flatnonzero(np.diff(blocks.group) == 0) + 1
     best, alphas = np.full(len(groups), np.inf), np.ones(len(groups))

@@ -12,11 +12,11 @@ from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import BootstrapEntry
 from perfvcs.profile.summary import MAX_SIZES
 from perfvcs.profile.validity import MAX_INTEGER
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -61,8 +61,6 @@ class Bootstrap:
         return conclude(profile, self, entries)
 
     def _of(self, profile: Profile, metric: str) -> list[BootstrapEntry]:
-        import numpy as np
-
         table = rows(profile, metric, "")
         resources = profile.resources
         size = (
@@ -121,8 +119,6 @@ class Bootstrap:
 
         ``runs`` is where their executions begin.
         """
-        import numpy as np
-
         from perfvcs.statistics.resampling import resample
 
         # the power of two below the largest value of a group keeps squares finite
@@ -153,8 +149,6 @@ class Bootstrap:
 
 def _finite(values: NDArray[np.float64]) -> list[float | None]:
     """The values; None where one is not known, or beyond a float."""
-    import numpy as np
-
     return [
         value if finite else None
         for value, finite in zip(values.tolist(), np.isfinite(values).tolist(), strict=True)

@@ -9,9 +9,9 @@ from perfvcs.errors import UsageError
 from perfvcs.postprocessors._entries import OutcomeColumn, check_number, check_word, conclude
 from perfvcs.postprocessors._rows import MetricRows, begins, chosen, fill, group, named, rows, thin
 from perfvcs.profile import REPEATED, Profile
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.postprocessors._rows import Groups
@@ -100,8 +100,6 @@ class Clusterizer:
 
 def _sizes(profile: Profile) -> MetricRows:
     """The sizes as values."""
-    import numpy as np
-
     size = named(profile, "size", "by")
     place = np.flatnonzero(
         np.isfinite(size)
@@ -113,8 +111,6 @@ def _sizes(profile: Profile) -> MetricRows:
 
 def _ranks(groups: Groups) -> NDArray[np.float64]:
     """The rank of each value in its group, from 0, equal values having one."""
-    import numpy as np
-
     rank = np.cumsum(begins(groups.y, groups.number)) - 1
     return (rank - rank[groups.starts][groups.number]).astype(np.float64)
 
@@ -128,8 +124,6 @@ def _windows(
     relative_width: bool,
 ) -> NDArray[np.float64]:
     """The number of the window that each value is in; None is without a bound."""
-    import numpy as np
-
     total = len(groups.y)
     low, high = groups.y[groups.starts], groups.y[groups.starts + groups.counts - 1]
     ends = groups.starts + groups.counts
@@ -164,8 +158,6 @@ def _windows(
 
 def _mixture(groups: Groups, most: int) -> NDArray[np.float64]:
     """The likeliest component of each value, of as many as the BIC says, up to ``most``."""
-    import numpy as np
-
     from perfvcs.statistics.clusters import clusters
 
     fitted_rows = thin(groups.number, len(groups), FITTED)
@@ -186,7 +178,5 @@ def _likeliest(
     spreads: NDArray[np.float64],
     shares: NDArray[np.float64],
 ) -> NDArray[np.intp]:
-    import numpy as np
-
     density = np.log(shares / spreads) - ((values[:, None] - centres) / spreads) ** 2 / 2
     return np.asarray(density.argmax(axis=1), dtype=np.intp)

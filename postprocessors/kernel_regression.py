@@ -12,9 +12,9 @@ from perfvcs.postprocessors._entries import check_number, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, group, rows
 from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import KernelEntry
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.postprocessors._rows import Groups
@@ -80,8 +80,6 @@ class KernelRegression:
         )
 
     def _of(self, profile: Profile, metric: str) -> list[KernelEntry]:
-        import numpy as np
-
         groups = group(rows(profile, metric, self.by), self.by)
         width, by = self._bandwidths(groups)
         curve = _kernel.smooth(groups, width, self.estimate, most_points(len(groups)))
@@ -96,8 +94,6 @@ class KernelRegression:
 
     def _bandwidths(self, groups: Groups) -> tuple[NDArray[np.float64], NDArray[Any]]:
         """Bandwidths on the scale of ``groups``, and what they are by."""
-        import numpy as np
-
         if self.bandwidth is not None:
             with np.errstate(over="ignore"):
                 return self.bandwidth / groups.x_scale, np.full(len(groups), "user")

@@ -12,9 +12,9 @@ from perfvcs.postprocessors._entries import check_number, conclude
 from perfvcs.postprocessors._rows import chosen, group, rows, thin
 from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import LowessEntry
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 MOST_ROWS = 300  # of a unit that are fitted: the time grows with their square
@@ -62,8 +62,6 @@ class Lowess:
         )
 
     def _of(self, profile: Profile, metric: str) -> list[LowessEntry]:
-        import numpy as np
-
         groups = group(rows(profile, metric, self.by), self.by)
         execution = np.array(profile.resources.integers("execution"), dtype=np.intp)[groups.place]
         thinned = thin(groups.number, len(groups), MOST_ROWS)
@@ -101,7 +99,6 @@ class Lowess:
         """The curve at some sizes: a line through the means of the sizes where the nearest rows all
         have one size.
         """
-        import numpy as np
         from statsmodels.nonparametric.smoothers_lowess import lowess
 
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -127,8 +124,6 @@ class Lowess:
         scale: float,
     ) -> tuple[list[float], list[float]]:
         """The lower and the upper end at each size, in the metric's unit."""
-        import numpy as np
-
         runs, run = np.unique(execution, return_inverse=True)
         drawn = runs if len(runs) >= FEWEST_RESAMPLED else np.arange(len(x))
         member = run if len(runs) >= FEWEST_RESAMPLED else drawn
@@ -156,7 +151,5 @@ class Lowess:
 
 def _sizes(x: NDArray[np.float64], most: int) -> NDArray[np.float64]:
     """At most so many of the distinct sizes, evenly and with both ends."""
-    import numpy as np
-
     sizes = np.unique(x)
     return sizes[thin(np.zeros(len(sizes), dtype=np.intp), 1, most)]

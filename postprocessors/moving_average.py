@@ -13,9 +13,9 @@ from perfvcs.postprocessors._entries import check_number, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, group, rows, thin
 from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import MovingAverageEntry
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.postprocessors._rows import Groups
@@ -95,8 +95,6 @@ class MovingAverage:
         )
 
     def _of(self, profile: Profile, metric: str) -> list[MovingAverageEntry]:
-        import numpy as np
-
         groups = group(rows(profile, metric, self.by), self.by)
         shown = thin(groups.blocks.group, len(groups), most_points(len(groups)))
         if self.kind == "exponential":
@@ -113,8 +111,6 @@ class MovingAverage:
         return entries(MovingAverageEntry, profile, metric, self.by, groups, curve, options)
 
     def _exponential(self, groups: Groups) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        import numpy as np
-
         decay = self.decay
         alpha = _windows.choose_alpha(groups) if decay is None else np.full(len(groups), decay)
         return alpha, _windows.exponential(groups, alpha) + groups.mean[groups.blocks.group]

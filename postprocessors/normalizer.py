@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from perfvcs.postprocessors._entries import OutcomeColumn, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, fill, group, rows
 from perfvcs.profile import Profile
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.postprocessors._rows import Groups
@@ -45,8 +45,6 @@ class Normalizer:
         return conclude(profile, self, columns=columns, word="normalized")
 
     def _scaled(self, groups: Groups) -> NDArray[np.float64]:
-        import numpy as np
-
         last = groups.starts + groups.counts - 1
         low, high = groups.y[groups.starts], groups.y[last]
         if self.by == "max":

@@ -19,9 +19,9 @@ from perfvcs.postprocessors._rows import (
 )
 from perfvcs.profile import Profile
 from perfvcs.statistics.difference import NORMAL
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.postprocessors._rows import Groups
@@ -76,8 +76,6 @@ class Outliers:
 
     def apply(self, profile: Profile) -> Profile:
         """The profile with a column per metric."""
-        import numpy as np
-
         has_sizes = profile.resources.size is not None and bool(
             np.isfinite(profile.resources.array("size")).any()
         )
@@ -96,8 +94,6 @@ class Outliers:
 
     def _marks(self, groups: Groups, *, sized: bool) -> NDArray[np.bool_]:
         """Which rows are outliers, shape (rows,)."""
-        import numpy as np
-
         threshold = THRESHOLDS[self.method] if self.threshold is None else self.threshold
         sizes = np.bincount(groups.blocks.group, minlength=len(groups))
         modelled = (sizes >= MODEL_SIZES) & (groups.counts >= FEWEST_ROWS)
@@ -132,8 +128,6 @@ def _far(
     """Which values are outliers of their group by "mad" or "iqr"; ``relative`` are those that are
     shares of something already.
     """
-    import numpy as np
-
     groups = int(number.max(initial=-1)) + 1
     middle = quantile(values, number, groups, 0.5)[number]
     away = np.abs(values - middle)
@@ -153,8 +147,6 @@ def _relative(groups: Groups, used: NDArray[np.bool_]) -> NDArray[np.float64]:
     """The distance of each value from the best model of its group, as a share of it; the model goes
     through the rows that are ``used``.
     """
-    import numpy as np
-
     model, _ = _model(groups, used)
     expected = model.predict(groups.x * groups.x_scale[groups.number], groups.number)
     floor = LEAST_VALUE * groups.total(np.abs(groups.y)) / groups.counts
@@ -169,8 +161,6 @@ def _studentized(groups: Groups) -> NDArray[np.float64]:
     e sqrt(w) / sqrt(s^2 (1 - h)), with the weight w of the fit (1 / level^2), the leverage h, and
     s^2 the variance without the value. A power's and an exponential's leverage is to first order.
     """
-    import numpy as np
-
     models, weight = _model(groups, np.ones(len(groups.y), dtype=bool))
     x = groups.x * groups.x_scale[groups.number]
     variance, df = np.full(len(groups), np.nan), np.zeros(len(groups))
@@ -192,8 +182,6 @@ def _studentized(groups: Groups) -> NDArray[np.float64]:
 
 def _model(groups: Groups, used: NDArray[np.bool_]) -> tuple[ModelChoice, NDArray[np.float64]]:
     """The best model of each group through the rows that are ``used``, and the weights of these."""
-    import numpy as np
-
     from perfvcs.statistics.regression.choice import choose
     from perfvcs.statistics.regression.condensed import running
     from perfvcs.statistics.regression.fitting import fit

@@ -15,9 +15,9 @@ from perfvcs.profile.fittedmodels import RegressionEntry
 from perfvcs.profile.validity import MAX_INTEGER
 from perfvcs.statistics.regression.models import FITTED_MODELS, FULL_QUADRATIC, MODELS
 from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints, Strategy, run
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints
@@ -147,8 +147,6 @@ class Regression:
         """All models fitted to the means but those far off, and how many of each group these
         were.
         """
-        import numpy as np
-
         from perfvcs.statistics.regression.robust import described
 
         choice, far = described(
@@ -159,8 +157,6 @@ class Regression:
 
     def _points(self, profile: Profile, metric: str) -> tuple[ModelPoints, list[int]]:
         """The rows to fit, and the number of rows at size 0 left out of each group."""
-        import numpy as np
-
         seen = rows(profile, metric, self.by)
         keep = np.isfinite(seen.x)
         if self.fit == "means":

@@ -10,9 +10,9 @@ from perfvcs.postprocessors._entries import check_number, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, group, quantile, rows
 from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import RegressogramEntry
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.postprocessors._rows import Groups
@@ -59,8 +59,6 @@ class Regressogram:
         )
 
     def _of(self, profile: Profile, metric: str) -> list[RegressogramEntry]:
-        import numpy as np
-
         groups = group(rows(profile, metric, self.by), self.by)
         buckets = np.minimum(_count(groups, self.buckets), most_points(len(groups)))
         last = groups.starts + groups.counts - 1
@@ -100,8 +98,6 @@ def _count(groups: Groups, rule: int | str) -> NDArray[np.intp]:
     The rules are those of ``numpy.histogram_bin_edges``, whose page gives their sources; ``stone``
     tries no more than ``MOST_BUCKETS``.
     """
-    import numpy as np
-
     last = groups.starts + groups.counts - 1
     span = groups.x[last] - groups.x[groups.starts]
     if isinstance(rule, int):
@@ -116,8 +112,6 @@ def _count(groups: Groups, rule: int | str) -> NDArray[np.intp]:
 
 
 def _width(groups: Groups, rule: str, span: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
     n = groups.counts.astype(np.float64)
     match rule:
         case "sqrt":
@@ -148,8 +142,6 @@ def _width(groups: Groups, rule: str, span: NDArray[np.float64]) -> NDArray[np.f
 
 def _stone(groups: Groups, span: NDArray[np.float64]) -> NDArray[np.float64]:
     """The number with the least estimated error of the histogram, by leaving one out."""
-    import numpy as np
-
     n = groups.counts.astype(np.float64)
     upper = np.clip(np.sqrt(n).astype(np.intp), 100, MOST_BUCKETS)
     away = (groups.x - groups.x[groups.starts][groups.number]) / np.where(span > 0, span, 1.0)[

@@ -18,9 +18,9 @@ from perfvcs.collectors.instructions.counts import CallEdges, Context, Counts, j
 from perfvcs.collectors.instructions.functions import InlinedContexts
 from perfvcs.collectors.instructions.textlines import TextLines
 from perfvcs.plugins.collector import CollectError
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.collectors.instructions.functions import Resolve
@@ -159,8 +159,6 @@ def parse(content: bytes, name: str, resolve: Resolve | None = None) -> Counts:
 
 
 def _read(content: bytes, lines: TextLines, name: str) -> _Reading:
-    import numpy as np
-
     reading, words = _Reading(), lines.words
     before = np.append(lines.callees, -1)[lines.position(words - 1, lines.callees)]
     columns = (words, lines.starts[words], lines.ends[words], before)
@@ -193,8 +191,6 @@ def _contexts(
     reading: _Reading, lines: TextLines, which: NDArray[np.int64], name: str
 ) -> NDArray[np.int64]:
     """The context that each of these lines ``fn=`` or ``cfn=`` is about."""
-    import numpy as np
-
     numbers = lines.references(which)
     most = max(reading.numbered, default=0)
     table = np.full(most + 1, -1, np.int64)
@@ -209,8 +205,6 @@ def _contexts(
 
 
 def _counts(reading: _Reading, lines: TextLines, name: str, resolve: Resolve | None) -> Counts:
-    import numpy as np
-
     functions, callees = (
         _contexts(reading, lines, which, name) for which in (lines.functions, lines.callees)
     )

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -58,8 +59,6 @@ class Counts:
 
 def combine(parts: Iterable[Counts]) -> Counts:
     """The counts of all processes as one: the same function of the same program is one context."""
-    import numpy as np
-
     numbers: dict[Context, int] = {}
     exclusive, edges, warnings = [], [], []
     for part in parts:
@@ -95,8 +94,6 @@ class CallEdges(NamedTuple):
 
 def joined(edges: CallEdges, contexts: int) -> CallEdges:
     """One edge for all between the same two contexts."""
-    import numpy as np
-
     pairs, which = np.unique(edges.caller * contexts + edges.callee, return_inverse=True)
     which, width = which.ravel(), max(1, contexts)
     calls, inclusive = (
@@ -107,6 +104,4 @@ def joined(edges: CallEdges, contexts: int) -> CallEdges:
 
 def sums(index: NDArray[np.int64], values: NDArray[np.float64], places: int) -> NDArray[np.float64]:
     """The sum of the values at each of so many places."""
-    import numpy as np
-
     return np.bincount(index, values, places).astype(np.float64)

@@ -13,11 +13,11 @@ from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.collectors._shared.functions import PROCESSES, reached
 from perfvcs.collectors.instructions.counts import CallEdges, Context, sums
 from perfvcs.profile.validity import MAX_NAME
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.collectors._shared.symbols import CodePlace
@@ -46,8 +46,6 @@ class InlinedContexts:
         self, contexts: NDArray[np.int64], addresses: NDArray[np.float64], resolve: Resolve
     ) -> NDArray[np.int64]:
         """The innermost context at each address inside a context, of those known or a new one."""
-        import numpy as np
-
         pairs, which = np.unique(
             np.stack([contexts, addresses.astype(np.int64)], axis=1), axis=0, return_inverse=True
         )
@@ -82,8 +80,6 @@ class InlinedContexts:
         """The given edges and one into each part of a context, which is entered whenever that
         context is.
         """
-        import numpy as np
-
         caller, callee, calls, inclusive = edges
         count = len(self.contexts)
         whole = exclusive + sums(caller, inclusive, count)
@@ -128,8 +124,6 @@ def functions(counts: Counts, cwd: Path, taken: str = "") -> FunctionCounts:
     ``cwd`` is the folder that images of the project are named from, ``taken`` a uid that no
     function may have.
     """
-    import numpy as np
-
     numbers: dict[str, int] = {}
     names: list[str] = []
     of = np.empty(len(counts.contexts), np.int64)
@@ -162,8 +156,6 @@ def _inclusive(
     Calls from one such context to another of the same function (a part that the compiler split off)
     are inside already.
     """
-    import numpy as np
-
     outer = np.array([context.level == 1 for context in counts.contexts], bool)
     within = outer[counts.caller] & outer[counts.callee] & (of[counts.caller] == of[counts.callee])
     leaving = outer[counts.caller] & ~within

@@ -19,6 +19,7 @@ from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system import linuxperf
+from perfvcs.system.numeric import np
 
 EVENT = "instructions:u"
 LARGEST_ANSWER = 1 << 16  # bytes of perf's answer
@@ -61,8 +62,6 @@ def unavailable() -> str | None:
 
 def record(run: Run, folder: Path) -> Counts:
     """Execute once, counted by the processor; one context has it all. Raises CollectError."""
-    import numpy as np
-
     program = linuxperf.find()
     if program is None:
         raise CollectError(

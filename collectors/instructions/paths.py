@@ -22,11 +22,11 @@ from perfvcs.collectors.instructions.functions import FunctionCounts, functions
 from perfvcs.errors import nearest
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric, Stacks
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.collectors.instructions.counts import Counts
@@ -123,8 +123,6 @@ def _flows(counts: Counts) -> tuple[list[_Flow], list[tuple[int, float]]]:
     """How instructions are shared between a context and those that it calls, and the contexts where
     paths begin.
     """
-    import numpy as np
-
     count = len(counts.contexts)
     nested = _nested(counts)
     circle = _circles(counts, nested)
@@ -155,8 +153,6 @@ def _nested(counts: Counts) -> NDArray[np.bool_]:
     """Which edges may be open several times at once: a context of level 1 is active but once, and
     so is a call by it or of it.
     """
-    import numpy as np
-
     inner = np.array([context.level > 1 for context in counts.contexts], bool)
     nested: NDArray[np.bool_] = (inner[counts.caller] & inner[counts.callee]) | (
         counts.caller == counts.callee
@@ -168,7 +164,6 @@ def _circles(counts: Counts, nested: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The number of the circle (strongly connected component of the nested calls) of each
     context.
     """
-    import numpy as np
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -187,7 +182,6 @@ def _per_call(
     """The instructions of one call of each context, by w = out / visits + sum over the circle of
     calls / visits * w.
     """
-    import numpy as np
     from scipy.sparse import coo_array, eye_array
     from scipy.sparse.linalg import spsolve
 
@@ -210,8 +204,6 @@ def _roots(
     """The contexts whose instructions nobody's calls account for, and those instructions; of a
     circle the one called least.
     """
-    import numpy as np
-
     circles = int(circle.max()) + 1
     entering = sums(circle[counts.callee[outside]], counts.inclusive[outside], circles)
     missing = sums(circle, out, circles) - entering

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 WIDEST = 15  # digits of a number, which a float holds exactly
@@ -40,8 +41,6 @@ class TextLines:
     @classmethod
     def of(cls, content: bytes) -> TextLines:
         """The lines of a content."""
-        import numpy as np
-
         # so that there are so many bytes from any place on
         text = np.frombuffer(content + b"\n" + bytes(KIND), np.uint8)
         ends = np.flatnonzero(text == ord("\n"))
@@ -85,8 +84,6 @@ class TextLines:
         """The number in field ``number`` (from 0) of each line of counts, 0 where it ends before,
         NaN where there is no number.
         """
-        import numpy as np
-
         starts, ends, spaces = self.starts[self.counted], self.ends[self.counted], self._spaces
         before = np.searchsorted(spaces, starts) + number - 1
         begin = spaces[np.minimum(before, len(spaces) - 1)]
@@ -97,8 +94,6 @@ class TextLines:
         """The first position of each line of counts, which may be relative to the line before; NaN
         where there is no number.
         """
-        import numpy as np
-
         begin, ends = self.starts[self.counted], self.ends[self.counted]
         end = np.minimum(self._spaces[np.searchsorted(self._spaces, begin)], ends)
         first = self.text[begin]
@@ -114,8 +109,6 @@ class TextLines:
 
     def called(self) -> NDArray[np.float64]:
         """How often, of the lines ``calls=3 16``; NaN where there is no number."""
-        import numpy as np
-
         begin, ends, spaces = (
             self.starts[self.calls] + len("calls="),
             self.ends[self.calls],
@@ -128,8 +121,6 @@ class TextLines:
         """The number of each line that ends in ``=(12)``, NaN for others; of lines ``fn=`` or
         ``cfn=``.
         """
-        import numpy as np
-
         begin, end = self.starts[lines] + 3, self.ends[lines] - 1
         begin = begin + (self.text[begin] == ord("="))  # cfn=
         fits = (end > begin + 1) & (self.text[begin] == ord("(")) & (self.text[end] == ord(")"))
@@ -139,8 +130,6 @@ class TextLines:
         """The place among ``others`` of the last that is not behind each of the ``lines``; -1 for
         none.
         """
-        import numpy as np
-
         passed = np.zeros(len(self.starts), np.int64)
         passed[others] = 1
         positions: NDArray[np.int64] = np.where(lines < 0, 0, passed.cumsum()[lines]) - 1
@@ -148,8 +137,6 @@ class TextLines:
 
     def follows(self, others: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which lines of counts come right behind one of ``others``."""
-        import numpy as np
-
         behind = np.zeros(len(self.starts) + 1, bool)
         behind[others + 1] = True
         following: NDArray[np.bool_] = behind[self.counted]
@@ -158,15 +145,11 @@ class TextLines:
     @cached_property
     def _spaces(self) -> NDArray[np.int64]:
         """Where the spaces are, and one behind all."""
-        import numpy as np
-
         return np.append(np.flatnonzero(self.text == ord(" ")), len(self.text))
 
     def _numbers(
         self, begin: NDArray[np.int64], end: NDArray[np.int64], base: int = 10
     ) -> NDArray[np.float64]:
-        import numpy as np
-
         width, values = end - begin, np.zeros(len(begin))
         left = np.flatnonzero(width > 0)
         for digit in range(min(int(width.max(initial=0)), WIDEST)):
@@ -180,8 +163,6 @@ class TextLines:
 @cache
 def _digits() -> NDArray[np.int64]:
     """The value of each byte as a digit; larger than any base for what is not a digit."""
-    import numpy as np
-
     digits = np.full(256, 99, np.int64)
     digits[list(b"0123456789abcdef")] = range(16)
     return digits
@@ -191,8 +172,6 @@ def _begins(begins: NDArray[np.bytes_], names: Sequence[bytes]) -> NDArray[np.bo
     """Which begin with one of the names; all names are of as many bytes as they begin with, or
     fewer.
     """
-    import numpy as np
-
     mask = np.zeros(len(begins), bool)
     for name in names:
         mask |= begins.astype(f"S{len(name)}") == name

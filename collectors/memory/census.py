@@ -30,9 +30,9 @@ from perfvcs.collectors.memory.heap import (
 )
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -122,16 +122,12 @@ class AllocationRecord:
     @property
     def peaks(self) -> NDArray[np.int64]:
         """Bytes of each site when the process had most."""
-        import numpy as np
-
         now = self.sites["epoch"] == self.head["epochs"]
         return np.where(now, self.sites["peak"], self.sites["live"]).astype(np.int64)
 
     @property
     def leaked(self) -> NDArray[np.int64]:
         """Bytes of each site that this process allocated and did not free."""
-        import numpy as np
-
         return self.sites["live"].astype(np.int64) - self.sites["inherited"].astype(np.int64)
 
     def addresses(self, number: int) -> list[int]:
@@ -163,8 +159,6 @@ def read(folder: Path) -> list[AllocationRecord]:
 
 
 def _read(path: Path) -> AllocationRecord:
-    import numpy as np
-
     def refuse(why: str) -> CollectError:
         return CollectError(f"{path.name} {why}: the program must leave it alone")
 
@@ -220,8 +214,6 @@ def heap(
     remarks: list[str],
 ) -> Heap:
     """What the processes allocated in all, and by site at most as many as requested."""
-    import numpy as np
-
     most = max(range(len(records)), key=lambda number: int(records[number].head["peak"]))
     table = np.concatenate(
         [_table(record, is_largest=number == most) for number, record in enumerate(records)]
@@ -261,8 +253,6 @@ def heap(
 
 def _table(record: AllocationRecord, *, is_largest: bool) -> NDArray[np.float64]:
     """The columns of one process' sites, of shape (sites, COLUMNS)."""
-    import numpy as np
-
     peaks = record.peaks if is_largest else np.zeros(len(record.sites))
     return np.stack(
         (record.sites["bytes"], record.sites["count"], peaks, record.leaked), axis=1
@@ -325,8 +315,6 @@ def _course(record: AllocationRecord, stacks: dict[int, Stack]) -> list[Moment]:
     """Bytes alive at the end of each part of the process' life, of the functions with most; those
     of all others are ``(other)``.
     """
-    import numpy as np
-
     width, count = int(record.head["width"]), int(record.head["count"])
     bins = min(-(-count // width), record.sites["change"].shape[1]) if width else 0
     alive = np.cumsum(record.sites["change"][:, :bins], axis=1)

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -194,8 +194,6 @@ def largest(sites: Sequence[AllocationSite], most: int) -> list[AllocationSite]:
 
     A column of the result is None where no site of the input knows it.
     """
-    import numpy as np
-
     if not sites:
         return []
     columns = [
@@ -223,8 +221,6 @@ def shares(table: NDArray[np.float64], most: int) -> list[int]:
     """The rows of a table with the largest share in any column, at most so many, in the table's
     order.
     """
-    import numpy as np
-
     share = (table / np.maximum(table.sum(axis=0), 1)).max(axis=1)
     places: list[int] = np.sort(
         np.argsort(-share, kind="stable")[: min(most, int((share > 0).sum()))]

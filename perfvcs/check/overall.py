@@ -14,6 +14,7 @@ from perfvcs.check.change import Change, JobMetric, Overall
 from perfvcs.check.method import PairMethod, load
 from perfvcs.check.pastsessions import EarlierSessions
 from perfvcs.profile.naming import is_whole
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -203,8 +204,6 @@ def _joined(pairs: Sequence[Pair]) -> Pair:
     """The pair that stands for all of them: what they take together in each execution, and what
     that took in earlier sessions.
     """
-    import numpy as np
-
     from perfvcs.statistics.sessions import together
 
     first = min(pairs, key=lambda pair: sum(pair.executions))  # those that all of them have

@@ -12,6 +12,7 @@ import msgspec
 
 from perfvcs.check.case import Case, Sizes, prepare
 from perfvcs.errors import UsageError
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from perfvcs.check.rows import ProfileRows
@@ -41,8 +42,6 @@ def percentile_values(
     measured: Measured, about: Summary, statistic: str, rows: ProfileRows
 ) -> dict[Place, PercentileValue]:
     """The percentile of each execution, by its build and number; in the unit without a prefix."""
-    import numpy as np
-
     table = rows.table(measured, about.uid)
     values = table.metrics[about.metric]
     here = np.isfinite(values)

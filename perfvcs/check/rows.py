@@ -10,11 +10,11 @@ from perfvcs.profile import REPEATED, Profile, Resources
 from perfvcs.profile.summary import PACE
 from perfvcs.profile.units import in_base_units
 from perfvcs.profile.validity import MAX_INTEGER
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.case import Case
@@ -58,8 +58,6 @@ def points(case: Case) -> tuple[CasePoints, CasePoints]:
     same pace throughout, unless the sides' paces differ by more than chance: then they may be the
     program's own doing.
     """
-    import numpy as np
-
     from perfvcs.statistics.regression.condensed import warm
     from perfvcs.statistics.sessions import adjusted, far_apart
 
@@ -116,8 +114,6 @@ def _turns(
     """The place in its block of each execution, as profile, build (0 where there is a ``single``
     one) and number; -1 where unknown.
     """
-    import numpy as np
-
     places = []
     for profile, build, number in executions.tolist():
         binary = tables[profile].binary
@@ -130,8 +126,6 @@ def _levels(
     pace: NDArray[np.float64], sided: NDArray[np.int64], execution: NDArray[np.int64]
 ) -> tuple[list[float], list[float]]:
     """The mean logarithm of the pace in each execution of either side."""
-    import numpy as np
-
     log, sides = np.log(pace), []
     for number in (0, 1):
         rows = sided == number
@@ -144,8 +138,6 @@ def _levels(
 
 def _cells(sided: NDArray[np.int64], size: NDArray[np.float64]) -> NDArray[np.int64]:
     """A number for each side and quarter of a doubling of the size."""
-    import numpy as np
-
     with np.errstate(divide="ignore", invalid="ignore"):
         quarter = np.nan_to_num(np.round(4 * np.log2(np.abs(size))), nan=-5000.0, neginf=-5001.0)
     return np.asarray(2 * quarter + sided, dtype=np.int64)
@@ -155,8 +147,6 @@ def _numbered_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDAr
     """The number of each row's key among the distinct keys in rising order, and these keys; (rows,)
     and (keys, columns).
     """
-    import numpy as np
-
     code = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
         if (column == column[:1]).all():  # distinguishes nothing
@@ -172,8 +162,6 @@ def _ranked(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     """The distinct values in rising order, and the place of each row's value among them; without
     sorting small numbers.
     """
-    import numpy as np
-
     least, most = int(column.min(initial=MAX_INTEGER)), int(column.max(initial=0))
     if len(column) == 0 or most - least > TABLE_RANGE:
         distinct, place = np.unique(column, return_inverse=True)
@@ -247,8 +235,6 @@ class _Opened:
     """The columns of a profile as arrays, sorted by unit."""
 
     def __init__(self, profile: Profile) -> None:
-        import numpy as np
-
         rows = in_base_units(profile).resources
         codes = np.array(rows.uid, dtype=np.int64)
         used = np.flatnonzero(np.array(rows.integers("mark"), dtype=np.int64) != REPEATED)
@@ -298,8 +284,6 @@ class _Opened:
         return list(self._numbers)
 
     def unit(self, uid: str) -> UnitTable:
-        import numpy as np
-
         number = self._numbers.get(uid, -1)
         start, end = np.searchsorted(self._codes, [number, number + 1])
         chosen = self._order[start:end]

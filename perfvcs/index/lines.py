@@ -16,12 +16,12 @@ from perfvcs.index import packedlevels
 from perfvcs.index.filling import unpack
 from perfvcs.profile import Environment, Job
 from perfvcs.profile.summary import Summary
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -347,8 +347,6 @@ def spreads(
     """The levels of all lines, or of some, along ``commits``, oldest first, with what is needed for
     their intervals.
     """
-    import numpy as np
-
     turns = {commit: turn for turn, commit in enumerate(commits)}
     ids = dict(connection.execute("SELECT text, id FROM commits"))
     turn_of = np.full(max(ids.values(), default=0) + 1, -1)

@@ -14,11 +14,12 @@ from zlib import crc32
 
 import msgspec
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Container, Iterable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 LEVELS_SCHEMA = """
@@ -164,8 +165,6 @@ class LevelTable(NamedTuple):
 
 def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) -> LevelTable:
     """The levels of all lines, or of some; raises struct.error where they are damaged."""
-    import numpy as np
-
     sql = "SELECT line, packed FROM levels"
     if numbers is None:
         rows = connection.execute(f"{sql} ORDER BY id").fetchall()

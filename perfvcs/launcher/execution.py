@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.errors import PerfError
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -71,8 +71,6 @@ class Pace(msgspec.Struct, frozen=True):
 
         By the means of five neighbouring readings, in logarithms, and straight lines between.
         """
-        import numpy as np
-
         when = np.asarray(time, dtype=np.float64)
         readings = np.frombuffer(self.readings, dtype=np.int64).reshape(-1, 2).astype(np.float64)
         readings = readings[readings[:, 1] > 0]

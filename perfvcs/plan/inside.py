@@ -16,9 +16,9 @@ import msgspec
 
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.profile.summary import Place
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.statistics.runs import Impact
@@ -220,8 +220,6 @@ def inside(sessions: Sequence[ExecutionRuns]) -> Inside | None:
     else values are divided by the size of their profile's mean. Warm-up is left out of everything
     else. Warm-up, dependence and impact are those of the newest profile.
     """
-    import numpy as np
-
     if not any(len(run) > 1 for session in sessions for run in session.values()):
         return None
     newest = list(sessions[-1].values())
@@ -239,8 +237,6 @@ def inside(sessions: Sequence[ExecutionRuns]) -> Inside | None:
 
 
 def _warmup(measurements: Sequence[Sequence[float]]) -> int:
-    import numpy as np
-
     from perfvcs.statistics.changepoints.warmup import warmup
 
     if len(measurements) < CONVINCING or min(map(min, measurements)) <= 0:
@@ -250,8 +246,6 @@ def _warmup(measurements: Sequence[Sequence[float]]) -> int:
 
 
 def _levels(sessions: Sequence[ExecutionRuns]) -> _Levels:
-    import numpy as np
-
     from perfvcs.statistics.components import components
 
     columns: list[tuple[float, int, int, int]] = []
@@ -279,8 +273,6 @@ def _levels(sessions: Sequence[ExecutionRuns]) -> _Levels:
 
 
 def _pool(variances: NDArray[np.float64], df: NDArray[np.float64]) -> float | None:
-    import numpy as np
-
     defined = np.isfinite(variances) & (df > 0)
     return (
         sqrt(float(np.average(variances[defined], weights=df[defined]))) if defined.any() else None
@@ -297,8 +289,6 @@ def _dependence(measurements: Sequence[NDArray[np.float64]]) -> float | None:
     """The mean autocorrelation at lag 1; None where no execution has enough measurements, or
     nothing varies.
     """
-    import numpy as np
-
     from perfvcs.statistics.runs import autocorrelation
 
     seen = [

@@ -18,9 +18,9 @@ from perfvcs.profile import Profile
 from perfvcs.profile.summary import RECORDER, Measured, Place, Summary
 from perfvcs.profile.units import in_base_units
 from perfvcs.statistics.huber import BEND, FEWEST_PAIRS, NORMAL_IN_DISTANCES, draw_in
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -51,8 +51,6 @@ def in_turns(differences: Sequence[Sequence[float]]) -> float | None:
     share the bound, and each keeps its own centre. None for fewer than ``FEWEST_PAIRS`` pairs, and
     where most are equal. Source: Huber 1981, sections 6.4-6.5.
     """
-    import numpy as np
-
     samples = [np.array(sample) for sample in differences if len(sample) > 1]
     count = sum(sample.size for sample in samples)
     if count < FEWEST_PAIRS:
@@ -76,8 +74,6 @@ def apart(values: Sequence[Sequence[float]]) -> float | None:
     Without outliers it is twice the variance of the values, pooled over the sessions. None for
     fewer than ``FEWEST_PAIRS`` values, and where most pairs are equal.
     """
-    import numpy as np
-
     samples = [np.array(sample) for sample in values if len(sample) >= FOUR]
     if sum(sample.size for sample in samples) < FEWEST_PAIRS:
         return None
@@ -101,8 +97,6 @@ def _pairs(sample: NDArray[np.float64]) -> NDArray[np.float64]:
 
     The same for the same sample.
     """
-    import numpy as np
-
     size = sample.size
     shuffled = np.random.default_rng(0).permuted(np.tile(sample, (-(-DRAWN // size), 1)), axis=1)
     fours = shuffled[:, : size // FOUR * FOUR].reshape(-1, FOUR)
@@ -111,8 +105,6 @@ def _pairs(sample: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _distances(sample: NDArray[np.float64]) -> NDArray[np.float64]:
     """Distances between two values: of all of them, or of many that were drawn."""
-    import numpy as np
-
     if sample.size <= sqrt(2 * DRAWN):
         rows, columns = np.triu_indices(sample.size, 1)
         return np.abs(sample[rows] - sample[columns])

@@ -9,11 +9,11 @@ import msgspec
 from msgspec import structs
 
 from perfvcs.profile.validity import INTEGER_COLUMNS, MAX_HEADER, Malformed, check, check_sizes
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.profile.fittedmodels import AnyEntry
@@ -205,8 +205,6 @@ class Resources:
 
     def array(self, metric: str) -> NDArray[np.float64]:
         """A metric's (or the size) column as float64 of shape (rows,), NaN where a row has none."""
-        import numpy as np
-
         column = self.size if metric == "size" else self.metrics[metric]
         return np.array([] if column is None else column, dtype=np.float64)
 

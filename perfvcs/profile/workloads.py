@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from perfvcs.profile import Job, Profile, Resources, is_derived
 from perfvcs.profile.validity import INTEGER_COLUMNS
+from perfvcs.system.numeric import np
 
 BOUND = "n"  # the parameter that is the size of a workload
 LARGEST_SIZE = 2**53  # above, a float is not every integer
@@ -60,8 +61,6 @@ def at_workload(profile: Profile) -> Profile:
     """The rows that have the size of the workload and a value that is judged, without units that
     have sizes of their own.
     """
-    import numpy as np
-
     rows, size = profile.resources, profile.resources.array("size")
     judged = [
         rows.array(name) for name, metric in profile.metrics.items() if metric.better != "none"

@@ -12,6 +12,7 @@ import msgspec
 from perfvcs.check.movement import JobUnit, entries
 from perfvcs.profile import REPEATED
 from perfvcs.profile.naming import is_whole
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import difference, percent
 from perfvcs.text.words import counted
@@ -19,7 +20,6 @@ from perfvcs.text.words import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.change import Report
@@ -134,8 +134,6 @@ def functions(
     """The functions whose amount changed beyond chance and by 1 % of the total at least, the
     largest change first.
     """
-    import numpy as np
-
     if not baseline or not target:
         return []
     sides = [_amounts(profiles, kind.metric) for profiles in (baseline, target)]
@@ -173,8 +171,6 @@ def _sure(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np
     """Whether each row's means differ by more than chance; of single executions, which show no
     chance, whether they differ.
     """
-    import numpy as np
-
     from perfvcs.statistics.difference import welch
 
     if min(first.shape[1], second.shape[1]) < 2:
@@ -185,16 +181,12 @@ def _sure(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np
 
 def _table(amounts: Mapping[str, NDArray[np.float64]], names: Sequence[str]) -> NDArray[np.float64]:
     """What functions had in each execution of a side, shape (functions, executions)."""
-    import numpy as np
-
     nothing = np.zeros(next(iter(amounts.values())).shape if amounts else 1)
     return np.array([amounts.get(name, nothing) for name in names])
 
 
 def _amounts(profiles: Sequence[Profile], metric: str) -> dict[str, NDArray[np.float64]]:
     """What each function had in each execution, of all profiles of a side one after the other."""
-    import numpy as np
-
     parts: list[dict[str, NDArray[np.float64]]] = []
     for profile in profiles:
         rows = profile.resources

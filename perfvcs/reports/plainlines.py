@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.profile.summary import Header, summarise
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import COLUMNS, shorten, sparkline
 from perfvcs.text.quantity import at_sizes, change, percent, quantity, step
 from perfvcs.text.words import apart, counted, metric_name, metric_rank, named
@@ -240,8 +241,6 @@ def _units(profile: Profile) -> Iterator[str]:
     """A line for each of the units that a profile without a whole has, those with the most rows
     first.
     """
-    import numpy as np
-
     rows = profile.resources
     unit = np.asarray(rows.uid, dtype=np.int64)
     counts = np.bincount(unit, minlength=len(rows.names))

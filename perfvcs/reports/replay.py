@@ -20,6 +20,7 @@ from perfvcs.environment.host import host_of
 from perfvcs.profile.summary import Header, Measured, Summary
 from perfvcs.system import disk
 from perfvcs.system.foreign import UNDECODABLE
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -202,8 +203,6 @@ def replayed(
     """The changes that are called in a whole session, and those in random subsets of its blocks of
     the size of a check.
     """
-    import numpy as np
-
     usable = [pair for pair in pairs if len(_blocks(pair)) >= FEWEST_AUDITED]
     if not usable:
         return [], []

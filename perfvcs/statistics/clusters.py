@@ -9,11 +9,11 @@ from math import log, pi
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.difference import Difference, welch
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 MOST_CLUSTERS = 6
@@ -92,8 +92,6 @@ def fit(values: ArrayLike, k: int) -> Mixture:
     """The mixture of ``k`` components, or of as many as there are distinct values if these are
     fewer; see ``clusters``.
     """
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64).ravel()
     if not y.size or not np.isfinite(y).all():
         raise ValueError("clusters need finite values")
@@ -150,8 +148,6 @@ def match(
     If a cluster of a side has values from less than a share ``visited`` of its executions, the side
     is one cluster: executions that differ as a whole make clusters, too.
     """
-    import numpy as np
-
     from perfvcs.statistics.runs import stack
 
     sides = [stack(old), stack(new)]
@@ -201,8 +197,6 @@ def compare(
     ``runs.stack``. Source: Kalibera 2006, ch. 3.4.2, which compares clusters, and leaves their
     number to the reader.
     """
-    import numpy as np
-
     matched = match(old, new, most)
     parts = [
         welch(_known(before), _known(after), confidence)
@@ -221,8 +215,6 @@ def compare(
 
 def _known(row: NDArray[np.float64]) -> NDArray[np.float64]:
     """One group of the values that are not NaN; a single NaN where there are none."""
-    import numpy as np
-
     finite = row[np.isfinite(row)]
     return finite[None] if finite.size else np.full((1, 1), np.nan)
 
@@ -231,8 +223,6 @@ def _nearest(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:
     """The nearest of k centres, by the k-means of one dimension that starts evenly spread over the
     middle 98 % of the range.
     """
-    import numpy as np
-
     low, high = np.quantile(values, [0.01, 0.99])
     centres = np.linspace(low, high, k)
     labels = np.zeros(len(values), dtype=np.int64)

@@ -10,9 +10,9 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.statistics.difference import Interval
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -28,8 +28,6 @@ def measurements(
     where the measured operation is a part of the repeated one. Sources: Kalibera, Bulej, Tuma 2005,
     section 3.1; Kalibera 2006, eq. 8 of ch. 4, eq. 21 and 23 of ch. 7.
     """
-    import numpy as np
-
     return _root(np.multiply(warmup, within), executions)
 
 
@@ -48,8 +46,6 @@ def executions(
     times as long as the measured one. Infinite where binaries do not differ, or starting costs
     nothing. Source: Kalibera 2006, ch. 7, eq. 21; eq. 23 with q.
     """
-    import numpy as np
-
     return _root(np.multiply(build, executions), np.multiply(np.multiply(part, warmup), binaries))
 
 
@@ -66,8 +62,6 @@ def variance(
 
     S_E^2/(lmn) + S_B^2/(lm) + S_V^2/l. Source: Kalibera 2006, ch. 7, eq. 19.
     """
-    import numpy as np
-
     e, b, v, l_, m, n = (
         np.asarray(part, dtype=np.float64)
         for part in (within, executions, binaries, builds, runs, times)
@@ -87,8 +81,6 @@ def cost(
 
     Source: Kalibera 2006, ch. 7, eq. 18; eq. 22 with ``part`` (q).
     """
-    import numpy as np
-
     l_, m, n, w, b, q = (
         np.asarray(part_, dtype=np.float64) for part_ in (builds, runs, times, warmup, build, part)
     )
@@ -112,8 +104,6 @@ def observations(precision: float = 0.005, quantile: float = 0.5, confidence: fl
 
 def _root(above: ArrayLike, below: ArrayLike) -> NDArray[np.float64]:
     """sqrt(above / below), at least 1; 1 for 0 / 0, infinite for x / 0, NaN for NaN."""
-    import numpy as np
-
     a, b = np.broadcast_arrays(
         np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
     )
@@ -155,8 +145,6 @@ class Components:
         errs on the wide side. A level without a second unit is contained in the one above and adds
         nothing. NaN for a single execution, which says nothing about the next one.
         """
-        import numpy as np
-
         total = (
             np.nan_to_num(self.within) / self.values_count
             + np.nan_to_num(self.executions) / self.executions_count
@@ -174,8 +162,6 @@ class Components:
         level's degrees of freedom (binaries, or executions of the only binary), which holds for few
         of them, too.
         """
-        import numpy as np
-
         from perfvcs.statistics.student import quantile as of_student
 
         variance = self.variance()
@@ -196,8 +182,6 @@ class Components:
         NaN, as is one that rests on an unknown lower level which has more than one unit. Source:
         Searle, Casella, McCulloch 1992, ANOVA estimators.
         """
-        import numpy as np
-
         lower = np.nan_to_num(self.within)
         per_execution = self.values_count / self.executions_count
         executions = np.maximum(self.executions - lower / per_execution, 0.0)
@@ -234,8 +218,6 @@ def components(
     the mean. Balanced data give the published formulas. A NaN or an infinity makes its group
     unknown. ``ValueError`` for columns of different lengths or none at all.
     """
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64)
     y = np.where(np.isfinite(y), y, np.nan)
     labels = [_labels(column, y) for column in (group, binary, execution)]
@@ -280,8 +262,6 @@ def components(
 
 
 def _labels(column: ArrayLike | None, like: NDArray[np.float64]) -> NDArray[np.int64]:
-    import numpy as np
-
     labels = np.zeros(like.shape, dtype=np.int64) if column is None else np.asarray(column)
     if labels.shape != like.shape or like.ndim != 1:
         raise ValueError("values and labels must be columns of equal length")
@@ -292,8 +272,6 @@ def _nest(labels: list[NDArray[np.int64]]) -> tuple[int, list[NDArray[np.int64]]
     """Number of groups, and where each value, execution and binary belongs: its index in the level
     above.
     """
-    import numpy as np
-
     group, binary, execution = labels
     width = int(binary.max()) + 1
     binaries, binary_of_value = np.unique(group * width + binary, return_inverse=True)
@@ -308,8 +286,6 @@ def _sums(
     places: NDArray[np.int64], values: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
     """The sum of the values at each of ``count`` places."""
-    import numpy as np
-
     return np.bincount(places, values, count).astype(np.float64)
 
 
@@ -317,7 +293,5 @@ def _variance(
     squares: NDArray[np.float64], df: NDArray[np.float64], rounding: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Squares over degrees of freedom; 0 where only rounding, NaN without degrees of freedom."""
-    import numpy as np
-
     ratio = np.where(df > 0, squares / np.where(df > 0, df, 1.0), np.nan)
     return np.where(ratio <= rounding**2, 0.0, ratio)

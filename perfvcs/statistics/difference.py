@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -27,8 +28,6 @@ def medians(
     """The (upper) median of the values of each of ``groups`` groups, shape (groups,); 0 for one
     without values.
     """
-    import numpy as np
-
     counts, middles = np.bincount(group, minlength=groups), np.zeros(groups)
     there, most = counts > 0, int(counts.max(initial=0))
     # as curves at the same sizes have it
@@ -56,8 +55,6 @@ def interval(values: ArrayLike, confidence: float = 0.99) -> Interval:
 
     For an interval of geometric means pass logarithms and take ``exp`` of the result.
     """
-    import numpy as np
-
     sample = moments(values)
     mean = combine(sample.mean, [sample.variance / np.shape(values)[1]], [sample.df], confidence)
     return Interval(sample.mean, mean.low, mean.high)
@@ -116,8 +113,6 @@ def moments(values: ArrayLike) -> Moments:
 
     A variance which is only the rounding of the mean is 0, so that equal values have none.
     """
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64)
     groups, n = y.shape
     mean = y.mean(axis=1)
@@ -144,8 +139,6 @@ def combine(
     Satterthwaite's. With no variance at all the interval is the estimate, and p is 1 for equal
     means, else 0. Source: Satterthwaite 1946; Welch 1947.
     """
-    import numpy as np
-
     from perfvcs.statistics.student import two_sided
 
     errors = _errors(estimate, variances, dfs)
@@ -171,8 +164,6 @@ def reach(
     """How far from 0 the interval of ``combine`` reaches, to either side; infinite where it is
     unknown.
     """
-    import numpy as np
-
     errors = _errors(estimate, variances, dfs)
     return np.asarray(np.abs(errors.sure) + _half(errors, confidence))
 
@@ -194,8 +185,6 @@ def _errors(
     variances: Sequence[NDArray[np.float64]],
     dfs: Sequence[NDArray[np.float64]],
 ) -> _Errors:
-    import numpy as np
-
     parts, degrees = np.array(variances), np.array(dfs)
     total = parts.sum(axis=0)
     defined = (
@@ -212,8 +201,6 @@ def _errors(
 
 def _half(errors: _Errors, confidence: float) -> NDArray[np.float64]:
     """Half of the width of the confidence interval; infinite where the difference is unknown."""
-    import numpy as np
-
     from perfvcs.statistics.student import quantile
 
     return np.where(errors.known, quantile((1 + confidence) / 2, errors.df) * errors.error, np.inf)
@@ -232,8 +219,6 @@ def welch(
     ``extra`` is a further variance of the difference (between sessions, say) with ``extra_df``
     degrees of freedom, scalars or (groups,).
     """
-    import numpy as np
-
     a, b = moments(first), moments(second)
     estimate = settle(b.mean - a.mean, first, second)
     variances = [a.variance / np.shape(first)[1], b.variance / np.shape(second)[1]]
@@ -255,8 +240,6 @@ def paired(
     """Student's mean difference of paired samples, both of the shape (groups, n); ``extra`` as in
     ``welch``.
     """
-    import numpy as np
-
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     gap, variance = gaps_of(b - a, rounding(a, b))
     variances, dfs = [variance], [gap.df]
@@ -273,8 +256,6 @@ def gaps_of(
     Differences are rounded like the values that they come from, not like themselves: by so much a
     mean and a standard deviation are ``tiny`` (groups,) and count as 0.
     """
-    import numpy as np
-
     sample = moments(gaps)
     variance = np.where(sample.variance <= tiny**2, 0.0, sample.variance)
     return Moments(settled(sample.mean, tiny), variance, sample.df), variance / gaps.shape[1]
@@ -282,15 +263,11 @@ def gaps_of(
 
 def rounding(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
     """What the rounding of differences of two samples can pretend, per group."""
-    import numpy as np
-
     return np.maximum(_rounding(first), _rounding(second))
 
 
 def _rounding(values: ArrayLike) -> NDArray[np.float64]:
     """What the rounding of a sum can pretend, per group."""
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64)
     # Of short rows numpy finds the largest values of all rows, column by column, in a third of the
     # time.
@@ -310,18 +287,12 @@ def settle(
 
 def settled(estimate: NDArray[np.float64], tiny: NDArray[np.float64]) -> NDArray[np.float64]:
     """Estimates, those which are but ``tiny`` as 0."""
-    import numpy as np
-
     return np.where(np.abs(estimate) <= tiny, 0.0, estimate)
 
 
 def _each(value: ArrayLike, like: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
     return np.broadcast_to(np.asarray(value, dtype=np.float64), like.shape)
 
 
 def _degrees(value: ArrayLike, like: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
     return np.minimum(_each(value, like), NORMAL_DEGREES)

@@ -12,9 +12,9 @@ from msgspec import Struct
 from perfvcs.statistics import difference
 from perfvcs.statistics.difference import Difference, combine, moments
 from perfvcs.statistics.permutation import sign_flips, signs
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 BEND = 2.5  # standard deviations from the centre beyond which a value is pulled in
@@ -69,8 +69,6 @@ def paired(
     1981, sections 6.4-6.5 (K); Bickel, Lehmann 1979 (the median distance); Schuirmann 1987
     (equivalence).
     """
-    import numpy as np
-
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
         gaps = b - a
@@ -115,8 +113,6 @@ def chance(free: ArrayLike) -> NDArray[np.float64]:
     outliers where patterns are drawn: only those that flip nothing but outliers come near, too few
     to be among them.
     """
-    import numpy as np
-
     d = np.asarray(free, dtype=np.float64)
     groups, n = d.shape[:2]
     if d.ndim == 3:
@@ -137,8 +133,6 @@ def _t(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
     """|t| of the shift of differences (groups, n), but for a factor; infinite where they are equal,
     0 where they are 0.
     """
-    import numpy as np
-
     away = widened(gaps, drawn_in(gaps))
     mean, tiny = away.mean(axis=1), difference.rounding(gaps, gaps)
     error = np.sqrt(((away - mean[:, None]) ** 2).sum(axis=1))
@@ -155,8 +149,6 @@ def _largest(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
     Not T^2: each column has its own outliers, and in a flipped pattern that draws a pair in, T^2
     adds the noise of the other column. Source: Westfall, Young 1993.
     """
-    import numpy as np
-
     rows, exact = signs(gaps.shape[1], SIGN_PATTERNS)
     columns = np.moveaxis(gaps, 2, 0)
     observed = np.max([_t(column) for column in columns], axis=0)
@@ -192,8 +184,6 @@ def allowance(
     """How far from their centre differences (groups, n) are left alone, shape (groups, 1): infinite
     where none is to be pulled in.
     """
-    import numpy as np
-
     scale = spread(gaps, neighbours) if gaps.shape[1] >= FEWEST_PAIRS else np.zeros(len(gaps))
     spread_out = scale > rounding
     return np.where(spread_out, bend * np.where(spread_out, scale, 1.0), np.inf)[:, None]
@@ -203,8 +193,6 @@ def widening(alone: NDArray[np.bool_]) -> NDArray[np.float64]:
     """K / m of ``paired``, by which of the differences (groups, n) were left alone; shape
     (groups,).
     """
-    import numpy as np
-
     n = alone.shape[1]
     share = np.maximum(alone.mean(axis=1), 1 / n)
     factor: NDArray[np.float64] = (1 + (1 - share) / (share * n)) / share
@@ -219,8 +207,6 @@ def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> NDArray[
     values at most ``neighbours`` places apart (round the end). ``values`` are finite. Source:
     Bickel, Lehmann 1979.
     """
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64)
     groups, n = y.shape
     if n < 2:
@@ -242,8 +228,6 @@ def _near(n: int, neighbours: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Which of n values' distances count; the same for all groups, and for every pattern of
     signs.
     """
-    import numpy as np
-
     if n <= 2 * neighbours + 1:
         return np.triu_indices(n, 1)
     rows = np.repeat(np.arange(n), neighbours)
@@ -252,8 +236,6 @@ def _near(n: int, neighbours: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 def draw_in(values: NDArray[np.float64], bound: NDArray[np.float64]) -> NDArray[np.float64]:
     """Values (groups, n) at most ``bound`` (groups, 1) away from the mean of the result."""
-    import numpy as np
-
     drawn = values.copy()
     live = np.flatnonzero((np.abs(values - values.mean(axis=1, keepdims=True)) > bound).any(axis=1))
     if not len(live):  # as a rule: nothing is far from the mean, which then is the centre
@@ -280,8 +262,6 @@ def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The median of each row of finite values; numpy's own imports its masked arrays, which takes
     longer.
     """
-    import numpy as np
-
     n = values.shape[1]
     # Short rows are sorted in less time than two of their places are looked for.
     middle = (

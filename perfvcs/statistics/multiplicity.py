@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -50,8 +51,6 @@ def t_mixture(
     at all has c^-1/2. A NaN gives NaN. Sources: Lai 1976; Rouder et al. 2009; Perez-Ortiz, Lardy,
     de Heide, Gruenwald 2024.
     """
-    import numpy as np
-
     from perfvcs.statistics.difference import moments, settle
 
     a, b = (
@@ -125,8 +124,6 @@ def q_values(p: ArrayLike) -> NDArray[np.float64]:
     Those with q <= .05 hold at most 5 % false discoveries on average. Source: Benjamini, Hochberg
     1995, the step-up rule.
     """
-    import numpy as np
-
     given = np.asarray(p, dtype=np.float64)
     q = np.full(given.shape, np.nan)
     places = np.flatnonzero(~np.isnan(given))

@@ -21,11 +21,11 @@ from perfvcs.statistics.huber import (
     median,
     widening,
 )
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 FEWEST_SETTLING = 5  # pairs; fewer settle nothing
@@ -55,8 +55,6 @@ def hotelling(
     apart) and any NaN make p NaN. ``ValueError`` for paired samples of different sizes. Source:
     Hotelling 1931; Anderson 2003, 5.2 and 5.3.
     """
-    import numpy as np
-
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     m, k = a.shape[1], b.shape[1]
     if paired and m != k:
@@ -85,8 +83,6 @@ def _test(
     factor: float,
     free: int,
 ) -> NDArray[np.float64]:
-    import numpy as np
-
     from perfvcs.statistics.student import f_tail
 
     defined = np.isfinite(mean[:, 0] + mean[:, 1]) & np.isfinite(covariance.sum(axis=(1, 2)))
@@ -159,8 +155,6 @@ def paired(
     than ``FEWEST_SETTLING`` pairs are left as they are. Sources: Fisher 1935, chapter 4; Grizzle
     1965 (the sums of the pairs).
     """
-    import numpy as np
-
     unadjusted, order = (
         huber.paired(first, second, confidence, bend),
         np.asarray(later, dtype=np.bool_),
@@ -209,8 +203,6 @@ def _is_evident(
     robust: Orders, sides: Sequence[ArrayLike], order: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
     """Whether the period effect of ``robust`` is beyond chance, and no outliers of one version."""
-    import numpy as np
-
     n = order.shape[1]
     rarer = np.minimum(order.sum(axis=1), n - order.sum(axis=1))
     df = np.full(len(order), n - 2.0)
@@ -238,8 +230,6 @@ def _apart_from_shared(
     median, for each execution of both versions. Source: Mosteller, Tukey 1977, chapter 9 (median
     polish: rows are groups, columns are executions).
     """
-    import numpy as np
-
     sides = [np.asarray(side, dtype=np.float64) for side in (first, second)]
     usable = np.isfinite(sides[0]).all(axis=1) & np.isfinite(sides[1]).all(axis=1)
     evident = np.ones(len(order), dtype=np.bool_)
@@ -268,8 +258,6 @@ def _of_both(
     them as far apart as the differences: that is an interaction, or its outliers. Source: Grizzle
     1965, the test for carry-over in a design of two periods.
     """
-    import numpy as np
-
     counts = later.sum(axis=1)
     with np.errstate(invalid="ignore", over="ignore"):
         sums = np.asarray(first, dtype=np.float64) + np.asarray(second, dtype=np.float64)
@@ -291,8 +279,6 @@ def _lopsided(
     """What covers Student's interval and that of both orders, the less certain p; without an
     interval where one order is all.
     """
-    import numpy as np
-
     n = gaps.shape[1]
     student = combine(gaps.mean(axis=1), [gaps.var(axis=1, ddof=1) / n], [df + 1], confidence)
     orders = combine(plain.shift, [plain.variance], [df], confidence)
@@ -312,8 +298,6 @@ def _orders(
 
     Groups with equally many of each are computed together.
     """
-    import numpy as np
-
     n, counts = gaps.shape[1], later.sum(axis=1)
     shift, effect, variance = np.full((3, len(gaps)), np.nan)
     drawn, away = np.zeros(len(gaps), dtype=np.bool_), gaps.copy()
@@ -348,8 +332,6 @@ def _spread(gaps: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     """``huber.spread`` of distances inside an order: the first ``count`` columns, and the
     others.
     """
-    import numpy as np
-
     distances = []
     for side in (gaps[:, :count], gaps[:, count:]):
         rows, columns = np.triu_indices(side.shape[1], 1)
@@ -361,8 +343,6 @@ def _spread(gaps: NDArray[np.float64], count: int) -> NDArray[np.float64]:
 
 def chosen(where: NDArray[np.bool_], yes: Difference, no: Difference) -> Difference:
     """One difference where ``where`` (groups,) says so, the other elsewhere."""
-    import numpy as np
-
     names = ("estimate", "low", "high", "p", "error", "df")
     return Difference(
         **{name: np.where(where, getattr(yes, name), getattr(no, name)) for name in names}

@@ -9,8 +9,9 @@ from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from perfvcs.statistics.difference import Difference, Interval
@@ -35,8 +36,6 @@ def signed_rank(first: ArrayLike, second: ArrayLike, confidence: float = 0.99) -
     are NaN. More than 200 pairs raise ``ValueError``. Sources: Wilcoxon 1945; Hodges, Lehmann 1963;
     Tukey's interval in Hollander, Wolfe, Chicken 2014, sections 3.1-3.3.
     """
-    import numpy as np
-
     from perfvcs.statistics.difference import Difference
 
     a, b = (
@@ -70,15 +69,11 @@ def depth(n: int, confidence: float = 0.99) -> int:
 
     The largest k with 2 P(W <= k - 1) <= 1 - confidence.
     """
-    import numpy as np
-
     below = np.cumsum(_distribution(tuple(range(1, n + 1))))
     return int(np.searchsorted(below, (1 - confidence) / 2 * (1 + 1e-12), side="right"))
 
 
 def _shift(gaps: NDArray[np.float64], confidence: float) -> Interval:
-    import numpy as np
-
     from perfvcs.statistics.difference import Interval
 
     groups, n = gaps.shape
@@ -97,8 +92,6 @@ def _shift(gaps: NDArray[np.float64], confidence: float) -> Interval:
 
 def _chance(gaps: NDArray[np.float64], rounding: float) -> float:
     """Two-sided p of one group."""
-    import numpy as np
-
     size = np.sort(np.abs(gaps[gaps != 0]))
     if not size.size:
         return 1.0
@@ -120,8 +113,6 @@ def _chance(gaps: NDArray[np.float64], rounding: float) -> float:
 @lru_cache(maxsize=256)
 def _distribution(ranks: tuple[int, ...]) -> NDArray[np.float64]:
     """The chance of each sum of those ranks whose sign is positive, for fair signs."""
-    import numpy as np
-
     chances = np.zeros(sum(ranks) + 1)
     chances[0] = 1.0
     reached = 0
@@ -142,8 +133,6 @@ def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np
     they are at most ``MOST_ARRANGEMENTS``, else ``ARRANGEMENTS`` random ones, with the observed one
     counted in so that p is never 0. The values are finite.
     """
-    import numpy as np
-
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     m, k = a.shape[1], b.shape[1]
     pooled = np.concatenate([a, b], axis=1)
@@ -172,8 +161,6 @@ def sign_flips(gaps: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
     half of them are at most ``MOST_ARRANGEMENTS``, else ``ARRANGEMENTS`` random ones. The values
     are finite.
     """
-    import numpy as np
-
     d = np.asarray(gaps, dtype=np.float64)
     n = d.shape[1]
     rows, exact = signs(n, seed=seed)
@@ -196,8 +183,6 @@ def _share(
     *,
     exact: bool,
 ) -> NDArray[np.float64]:
-    import numpy as np
-
     count = len(arrangements)
     # Sums of the same numbers in another order differ by rounding; they are ties.
     bar = np.abs(observed) - 1e-10 * np.abs(values).sum(axis=1)
@@ -218,8 +203,6 @@ def _whitened(values: NDArray[np.float64]) -> NDArray[np.float64]:
     T^2 rises with the squared length of the sum of these. Directions in which nothing varies are
     left out.
     """
-    import numpy as np
-
     scale = np.abs(values).max(axis=1, keepdims=True)
     unit = values / np.where(scale > 0, scale, 1.0)
     left, singular, _ = np.linalg.svd(unit, full_matrices=False)
@@ -235,8 +218,6 @@ def _share_of_lengths(
     """The share of arrangements in which the sum of the vectors (groups, n, d) is at least as long
     as that of the ``first`` of them.
     """
-    import numpy as np
-
     count = len(arrangements)
     bar = (values[:, :first].sum(axis=1) ** 2).sum(axis=1) * (1 - 1e-10)
     step = max(1, CHUNK_ARRANGEMENTS // (count * values.shape[2]))
@@ -253,8 +234,6 @@ def _share_of_lengths(
 @lru_cache(maxsize=16)
 def _memberships(m: int, k: int, seed: int) -> NDArray[np.float64]:
     """Rows of 0 and 1 with m ones: who is in the first sample."""
-    import numpy as np
-
     if comb(m + k, m) <= MOST_ARRANGEMENTS:
         rows = np.zeros((comb(m + k, m), m + k))
         chosen = np.array(list(combinations(range(m + k), m)), dtype=np.intp)
@@ -272,8 +251,6 @@ def signs(n: int, most: int = MOST_ARRANGEMENTS, seed: int = 0) -> tuple[NDArray
 
     Of each pair of opposite rows, which have the same absolute sum, the exact ones hold one.
     """
-    import numpy as np
-
     exact = 2 ** (n - 1) <= most
     if exact:
         bits = np.arange(2 ** (n - 1))[:, None] >> np.arange(n) & 1

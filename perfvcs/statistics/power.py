@@ -8,8 +8,9 @@ from functools import lru_cache
 from math import sqrt
 from typing import TYPE_CHECKING
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 POWER = 0.8
@@ -37,8 +38,6 @@ def power(
     error = deviation / sqrt(pairs)
     if error <= 0:
         return float(effect > 0 and effect >= bar)
-    import numpy as np
-
     point = stdtrit(pairs - 1, 1 - alpha / 2)
     reached = np.maximum(point * error * _spreads(pairs - 1), bar)
     return float(ndtr((effect - reached) / error).mean())
@@ -111,8 +110,6 @@ def settled(
 
     if pairs < 2:
         return None
-    import numpy as np
-
     error = deviation / sqrt(pairs)
     half = stdtrit(pairs - 1, (1 + confidence) / 2) * _spreads(pairs - 1)
     low, high = 0.0, float(half.max()) + 10
@@ -143,7 +140,6 @@ def _spreads(df: int) -> NDArray[np.float64]:
     For many degrees of freedom by the cube root, which is nearly normal (to 5 digits). Source:
     Wilson, Hilferty 1931.
     """
-    import numpy as np
     from scipy.special import gammaincinv, ndtri
 
     shares = (np.arange(VARIANCE_POINTS) + 0.5) / VARIANCE_POINTS

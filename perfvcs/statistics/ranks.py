@@ -9,11 +9,11 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.statistics.difference import Interval
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -53,8 +53,6 @@ def transform(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
     ``ValueError`` for another name.
     """
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64)
     if name not in TRANSFORMS:
         raise ValueError(f"no transformation {name}; there are {', '.join(TRANSFORMS)}")
@@ -73,7 +71,6 @@ def normality(values: ArrayLike) -> Normality:
     Sources: Shapiro, Wilk 1965; Royston 1995; scipy.stats.shapiro; the transformations: Kalibera
     2006, ch. 3.3.
     """
-    import numpy as np
     from scipy import stats
 
     w, p = {}, {}
@@ -120,7 +117,6 @@ def mann_whitney(first: ArrayLike, second: ArrayLike) -> Tested:
     def tested(
         a: NDArray[np.float64], b: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        import numpy as np
         from scipy import stats
 
         pooled = np.sort(np.concatenate([a, b], axis=1), axis=1)
@@ -149,7 +145,6 @@ def kolmogorov_smirnov(first: ArrayLike, second: ArrayLike) -> Tested:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         import warnings
 
-        import numpy as np
         from scipy import stats
 
         with warnings.catch_warnings():
@@ -179,7 +174,6 @@ def kruskal_wallis(first: ArrayLike, second: ArrayLike) -> Tested:
     def tested(
         a: NDArray[np.float64], b: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        import numpy as np
         from scipy import stats
 
         result = stats.kruskal(a, b, axis=1)
@@ -198,8 +192,6 @@ def shift(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> Inte
     finite. Sources: Hodges, Lehmann 1963; Moses' interval in Hollander, Wolfe, Chicken 2014,
     section 4.3.
     """
-    import numpy as np
-
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     (groups, m), k = a.shape, b.shape[1]
     depth = shift_depth(m, k, confidence)
@@ -249,8 +241,6 @@ def _test(
     """Apply the test to the groups that it can judge; ``middle`` is the statistic of equal
     values.
     """
-    import numpy as np
-
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.ndim != 2 or b.ndim != 2 or len(a) != len(b) or not (a.shape[1] and b.shape[1]):
         raise ValueError("both samples need the shape (groups, values) with at least one value")

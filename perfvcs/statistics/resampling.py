@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from perfvcs.statistics.components import Components
 from perfvcs.statistics.runs import Runs, stack
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -51,8 +51,6 @@ def ratio(
     ``ValueError`` as ``runs.stack``. With few executions it is too narrow: at five a side 3.4 %
     false alarms at nominal 1 %. Source: Kalibera, Jones 2013.
     """
-    import numpy as np
-
     old, new = stack(first), stack(second)
     means = [float(side.means().mean()) for side in (old, new)]
     if min(means) <= 0:
@@ -71,8 +69,6 @@ def ratio(
 
 def _means(rng: np.random.Generator, runs: Runs, draws: int) -> NDArray[np.float64]:
     """Resampled means, shape (draws,)."""
-    import numpy as np
-
     executions, width = runs.values.shape
     step = max(1, LARGEST_CHUNK // (executions * width))
     means = []
@@ -111,8 +107,6 @@ class Robust:
 
         Its ``interval(quantile="normal")`` is the published one. Shape (groups,).
         """
-        import numpy as np
-
         groups = int(self.group.max()) + 1
 
         def total(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
@@ -160,8 +154,6 @@ def resample(
     which it is computed together. ``ValueError`` for an execution without measurements, one that is
     not finite, or columns that do not fit. Source: Kalibera, Bulej, Tuma 2005, section 4.2.
     """
-    import numpy as np
-
     y, n = np.asarray(values, dtype=np.float64), np.asarray(counts, dtype=np.int64)
     owner = np.zeros(n.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
     if not n.size or n.min() < 1:
@@ -196,8 +188,6 @@ def _alike(
     """The executions of several measurements that are of equal count and at equal places among
     those of their group: place, numbers.
     """
-    import numpy as np
-
     several = np.flatnonzero(counts > 1)
     order = several[np.lexsort((group[several], counts[several]))]
     same = (np.diff(counts[order]) == 0) & (np.diff(group[order]) == 0)
@@ -219,8 +209,6 @@ def _median(
     rng: np.random.Generator,
 ) -> NDArray[np.float64]:
     """The median over the draws, the same places of all rows being drawn; shape (rows,)."""
-    import numpy as np
-
     centres = []
     for part in np.array_split(np.arange(draws), min(draws, _chunks(size * draws))):
         drawn = rows[:, rng.integers(rows.shape[1], size=(size, len(part)))]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 POINT = 1.959963984540054  # of the normal distribution, 95 % two-sided
@@ -33,8 +34,6 @@ class Runs(Struct, frozen=True):
     @property
     def there(self) -> NDArray[np.bool_]:
         """Which places of ``values`` are measurements."""
-        import numpy as np
-
         return np.arange(self.values.shape[1]) < self.counts[:, None]
 
     def means(self) -> NDArray[np.float64]:
@@ -44,8 +43,6 @@ class Runs(Struct, frozen=True):
 
     def centred(self) -> Runs:
         """Each execution without its mean."""
-        import numpy as np
-
         return Runs(np.where(self.there, self.values - self.means()[:, None], 0.0), self.counts)
 
 
@@ -53,8 +50,6 @@ def stack(runs: Sequence[ArrayLike]) -> Runs:
     """Runs of a sequence with the measurements of each execution; ``ValueError`` for none, an empty
     one, or a value that is not finite.
     """
-    import numpy as np
-
     rows = [np.asarray(run, dtype=np.float64).ravel() for run in runs]
     counts = np.array([row.size for row in rows], dtype=np.int64)
     if not rows or not counts.all():
@@ -84,7 +79,6 @@ class Autocorrelation(Struct, frozen=True):
 
         Source: Ljung, Box 1978.
         """
-        import numpy as np
         from scipy.special import chdtrc
 
         lags = self.coefficients.shape[1] - 1
@@ -104,8 +98,6 @@ class Autocorrelation(Struct, frozen=True):
 
         r is the lag 1 coefficient, at most 0.95; 1 where nothing varies.
         """
-        import numpy as np
-
         if self.coefficients.shape[1] < 2:
             return np.ones(len(self.coefficients))
         r = np.clip(np.nan_to_num(self.coefficients[:, 1]), 0.0, 0.95)
@@ -120,8 +112,6 @@ def autocorrelation(values: ArrayLike, lags: int = 10) -> Autocorrelation:
     r_k = sum (y_i - mean)(y_(i+k) - mean) / sum (y_i - mean)^2. Rows with a NaN are NaN. Source:
     Box, Jenkins 1970.
     """
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64)
     groups, n = y.shape
     most = min(lags, n - 1)
@@ -189,8 +179,6 @@ def impact(
     binary. With c < 2 both are NaN; 0 / 0 counts as 1. ``ValueError`` as ``runs.stack``. Source:
     Kalibera 2006, ch. 4, fig. 2 and section 5.2.
     """
-    import numpy as np
-
     given = stack(runs)
     samples = min(int(share * len(given.counts)), *given.counts.tolist())
     if samples < 2:
@@ -203,8 +191,6 @@ def impact(
 
 
 def _factor(runs: Runs, samples: int, iterations: int, seed: int) -> float:
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     executions, width = runs.values.shape
     step = max(1, CHUNK_NUMBERS // max(executions, samples))
@@ -236,8 +222,6 @@ def _distinct(
     """Rows of ``samples`` different random numbers below each of the ``limits``, by Floyd's
     algorithm over all rows at once.
     """
-    import numpy as np
-
     numbers = np.empty((len(limits), samples), dtype=np.intp)
     for place in range(samples):
         last = limits - samples + place

@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from perfvcs.statistics.difference import NORMAL, Difference, combine
 from perfvcs.statistics.period import chosen
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -67,7 +67,6 @@ def over(
     differ (p <= ``EVIDENT``), their means are all that counts, with k - 1 degrees of freedom.
     Source: Kalibera, Jones 2013; Searle, Casella, McCulloch 1992, section 3.6.
     """
-    import numpy as np
     from scipy.special import fdtrc
 
     places = np.asarray(hosts)
@@ -112,8 +111,6 @@ def adjusted(
     which intervals of ten pairs and more do not notice (5 % of their width). Values and covariates
     that are not above 0, or unknown, change nothing and stay as they are.
     """
-    import numpy as np
-
     values, beside = np.array(value, dtype=np.float64), np.asarray(covariate, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         usable = (values > 0) & (beside > 0) & np.isfinite(beside) & np.isfinite(values)
@@ -183,8 +180,6 @@ def together(baseline: ArrayLike, target: ArrayLike, *, rates: bool = False) -> 
     that one of each takes, and the result is a rate again. Source: Montgomery 1937; Vartia 1976,
     eq. 12.
     """
-    import numpy as np
-
     sign = -1.0 if rates else 1.0
     logs = [sign * np.log(np.asarray(side, dtype=np.float64)) for side in (baseline, target)]
     centres = [side.mean(axis=1) for side in logs]
@@ -205,8 +200,6 @@ def _logarithmic_mean(
     """(b - a) / ``ratio``, which is log(b / a), and a where both are equal; near that by the
     series, where the quotient is rounding.
     """
-    import numpy as np
-
     near = np.abs(ratio) < 1e-4
     quotient = (second - first) / np.where(near, 1.0, ratio)
     mean: NDArray[np.float64] = np.where(

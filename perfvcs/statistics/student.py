@@ -9,8 +9,9 @@ from math import erfc, exp, inf, lgamma, log, log1p, pi, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 LARGE_DF = 300.0  # degrees of freedom from which Hill's expansion is used
@@ -27,8 +28,6 @@ def f_tail(f: ArrayLike, above: ArrayLike, below: ArrayLike) -> NDArray[np.float
 
     With one degree it is Student's two-sided chance of the root, with two (1 + 2 f / d)^(-d / 2).
     """
-    import numpy as np
-
     ratio, parts, df = np.broadcast_arrays(
         *(np.asarray(part, dtype=np.float64) for part in (f, above, below))
     )
@@ -47,8 +46,6 @@ def two_sided(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
     of freedom, and below 3e-9 beyond. Sources: the continued fraction of the incomplete beta
     function, Lentz 1976; for many degrees of freedom Hill 1970, algorithm 395.
     """
-    import numpy as np
-
     values, degrees = np.broadcast_arrays(
         np.abs(np.asarray(t, dtype=np.float64)), np.asarray(df, dtype=np.float64)
     )
@@ -70,8 +67,6 @@ def quantile(p: float, df: ArrayLike) -> NDArray[np.float64]:
     value and chance, where the tail is concave, so that it converges from anywhere; each distinct
     number of degrees of freedom is computed once.
     """
-    import numpy as np
-
     degrees = np.asarray(df, dtype=np.float64)
     if degrees.size and (degrees == degrees.flat[0]).all():  # as a rule
         return np.full(degrees.shape, _known(p, float(degrees.flat[0])))
@@ -84,14 +79,10 @@ def quantile(p: float, df: ArrayLike) -> NDArray[np.float64]:
 @lru_cache(maxsize=1024)
 def _known(p: float, df: float) -> float:
     """One quantile; whoever looks again and again asks for the same ones."""
-    import numpy as np
-
     return float(_solve(p, np.array([df]))[0])
 
 
 def _solve(p: float, distinct: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
     chance = 2 * (1 - p)
     value = np.full(distinct.shape, NormalDist().inv_cdf(p))
     moving = np.ones(
@@ -108,8 +99,6 @@ def _solve(p: float, distinct: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _density(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
     constant = np.array(
         [
             exp(lgamma((value + 1) / 2) - lgamma(value / 2)) / sqrt(pi * value)
@@ -122,8 +111,6 @@ def _density(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.floa
 
 def _beta(square: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
     """The regularised incomplete beta function I(df / (df + t^2); df/2, 1/2)."""
-    import numpy as np
-
     a, b = df / 2, np.full(df.shape, 0.5)
     x, rest = df / (df + square), square / (df + square)
     constant = {
@@ -146,8 +133,6 @@ def _fraction(
     a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """The continued fraction of the incomplete beta function, by Lentz's method."""
-    import numpy as np
-
     if x.size <= FEW_VALUES:  # the same to the last digit
         return np.array(list(map(_continued, a.tolist(), b.tolist(), x.tolist())))
     upper = np.ones(x.shape)
@@ -175,16 +160,12 @@ def _fraction(
 
 def _away(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """The values, those too near to 0 moved away from it."""
-    import numpy as np
-
     near = np.abs(values) < TINY
     return np.where(near, TINY, values) if near.any() else values
 
 
 def _hill(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
     """Through the normal value of the same chance."""
-    import numpy as np
-
     a = df - 0.5
     b = 48 * a**2
     y = a * np.log1p(t**2 / df)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.plugins.collector import CollectError
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.collectors.complexity.calls import Calls
@@ -55,8 +55,6 @@ def one_sample(
     have the same rate, and the sum of the rates is what it was; a group that has one rate and at
     most ``keep`` rows stays unchanged. The same rows give the same result.
     """
-    import numpy as np
-
     if not len(group):
         return np.zeros(0, bool), np.empty(0)
     _, group = np.unique(group, return_inverse=True)
@@ -117,8 +115,6 @@ def read(folder: Path, functions: int, keep: int) -> Records:
     processes they ran in. Calls of a function are numbered from 0 in the order of the files and of
     the numbers in them; where calls were left out, by as many as each row stands for.
     """
-    import numpy as np
-
     paths = sorted(folder.glob("calls-*.bin"))
     if len(paths) > MAX_FILES:
         raise CollectError(f"over {MAX_FILES:,} processes recorded calls: run fewer")
@@ -153,8 +149,6 @@ def _buckets(size: NDArray[np.float64]) -> NDArray[np.int64]:
     """The numbers of the buckets in which the recorders put sizes (``bucket_of`` in
     inside/tracer.c, ``bucket`` in perfvcs_samples).
     """
-    import numpy as np
-
     mantissa, exponent = np.frexp(size)
     quarter = np.searchsorted(2.0 ** (np.arange(1, 4) / 4 - 1), mantissa, side="right")
     above = 3 + 4 * (np.clip(exponent.astype(np.int64) - 1, LOWEST, HIGHEST) - LOWEST) + quarter
@@ -165,8 +159,6 @@ def numbers(function: NDArray[np.int64], rate: NDArray[np.float64]) -> NDArray[n
     """How many calls of the same function come before each row, by what these stand for; rows are
     sorted by function and time.
     """
-    import numpy as np
-
     if not len(function):
         return np.empty(0, np.int64)
     before = np.cumsum(rate) - rate
@@ -186,8 +178,6 @@ def _content(path: Path, before: int) -> bytes:
 
 
 def _size() -> int:
-    import numpy as np
-
     return np.dtype(FIELDS).itemsize
 
 
@@ -195,8 +185,6 @@ def _rows(
     content: bytes, path: Path, functions: int, unfinished: NDArray[np.int64]
 ) -> NDArray[np.void]:
     """The rows of one file with their rates; adds to ``unfinished``."""
-    import numpy as np
-
     if content[:8] != MAGIC or len(content) < HEADER_BYTES:
         raise CollectError(f"{path.name} is not a file of records: the program must leave it alone")
     version = int.from_bytes(content[8:12], "little")
@@ -242,8 +230,6 @@ def _rows(
 
 def _add_rates(rows: NDArray[np.void]) -> None:
     """Give the rows of buckets their rates."""
-    import numpy as np
-
     begins = rows["function"] & BUCKET != 0
     bucket = np.cumsum(begins)  # 0: before any
     recorded = np.bincount(bucket, weights=rows["function"] < UNFINISHED, minlength=1)

@@ -32,6 +32,7 @@ from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import Execution, Pace, failure, name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunctions
@@ -191,8 +192,6 @@ def _discovered(
     """The functions that take the most time of those with a size, found by one execution that
     records all of these.
     """
-    import numpy as np
-
     key = (files, run.argv, run.cwd, request.most, request.outermost)
     if key in _found:
         return _found[key]
@@ -285,8 +284,6 @@ def _check_loaded(run: Run, folder: Path) -> None:
 
 
 def _remarks(selection: TraceSelection, rows: CallRows) -> list[str]:
-    import numpy as np
-
     lines = []
     count = np.bincount(rows.function, minlength=len(selection.names))
     uncalled = [name for name, calls in zip(selection.names, count, strict=True) if not calls]
@@ -309,8 +306,6 @@ def _remarks(selection: TraceSelection, rows: CallRows) -> list[str]:
 
 
 def _rough(names: list[str], rows: CallRows) -> list[str]:
-    import numpy as np
-
     net, gross = (
         np.bincount(rows.function, weights=durations * rows.rate, minlength=len(names))
         for durations in (rows.duration, rows.duration + rows.cost)

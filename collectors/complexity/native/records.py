@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.collectors.complexity.calls.recording import CallColumns, numbers, one_sample
 from perfvcs.plugins.collector import CollectError
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 MAGIC, VERSION = b"PVCSFENT", 1
@@ -66,8 +66,6 @@ class _Clock:
 
     def at(self, start: NDArray[np.uint64]) -> NDArray[np.float64]:
         """CLOCK_MONOTONIC in ns, at the starts of records."""
-        import numpy as np
-
         since = (start & np.uint64((1 << TICK_BITS) - 1)).astype(np.int64) - self.tick
         return np.asarray(self.ns + since * (self.scale * 1e9), dtype=np.float64)
 
@@ -122,8 +120,6 @@ def read(folder: Path, functions: int, keep: int) -> CallRows:
 
 
 def _columns(parts: list[_Part], keep: int, losses: Losses) -> CallRows:
-    import numpy as np
-
     lengths = [len(part.rows) for part in parts]
     rows = np.concatenate([*(part.rows for part in parts), np.empty(0, CALL_RECORD)])
     function = np.repeat(np.array([part.function for part in parts], np.int64), lengths)
@@ -150,8 +146,6 @@ def _sizes(rows: NDArray[np.void]) -> NDArray[np.float64]:
     """The sizes as numbers, by the kind in the two highest bits of the start; NaN for none and for
     what is not finite.
     """
-    import numpy as np
-
     kind = rows["start"] >> TICK_BITS
     raw = rows["size"]
     sizes: NDArray[np.float64] = np.select(
@@ -167,8 +161,6 @@ def _buckets(rows: NDArray[np.void]) -> NDArray[np.int64]:
     """The numbers of the buckets in which the runtime put the sizes (``bucket`` in
     inside/fentry/sizes.h).
     """
-    import numpy as np
-
     kind, raw = rows["start"] >> TICK_BITS, rows["size"]
     real = kind == REAL
     negative = (kind != UNSIGNED) & (raw >> 63 == 1)
@@ -186,8 +178,6 @@ def _buckets(rows: NDArray[np.void]) -> NDArray[np.int64]:
 
 
 def _kept(reservoir: _Reservoir, keep: int) -> NDArray[np.void]:
-    import numpy as np
-
     capacity = sum(len(rows) for _, rows in reservoir.parts)
     count = min(reservoir.seen, keep, capacity)
     rows = np.concatenate(
@@ -212,8 +202,6 @@ def _file(
     content: bytes, path: Path, functions: int, losses: Losses
 ) -> tuple[_Clock, list[_Reservoir]]:
     """Its clock, and the reservoirs of one file."""
-    import numpy as np
-
     process: list[int] | None = None  # without the magic
     reservoirs: dict[int, _Reservoir] = {}
     for kind, body in _blocks(content, path):

@@ -27,6 +27,7 @@ from perfvcs.collectors.complexity.python.questions import check_defined, discov
 from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import Execution, Pace, failure, name_command
 from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,8 +97,6 @@ def _sizes(
     """How many different sizes calls of these functions had in one execution, and what is their
     size.
     """
-    import numpy as np
-
     calls, notes = _recorded(run, request, places, run.scratch / "sizes")
     by_place = {}
     for number, place in enumerate(places):

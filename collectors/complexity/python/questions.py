@@ -15,6 +15,7 @@ from perfvcs.errors import nearest
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system.foreign import content
+from perfvcs.system.numeric import np
 
 MAX_SOURCE = 16 << 20  # bytes of a module that is read for its names
 MAIN = "__main__"
@@ -115,8 +116,6 @@ def remarks(
     """Lines about functions that were not called or did not end, and about sizes that failed or
     were guessed with doubt.
     """
-    import numpy as np
-
     count = len(places)
     called = np.bincount(records.function, weights=records.rate, minlength=count)
     unknown = np.bincount(

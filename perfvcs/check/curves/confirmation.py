@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.curves.replication import along, lines
 from perfvcs.check.curves.thresholds import outgrows
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.curves.sides import Sides
@@ -42,8 +42,6 @@ def borne_out(sides: Sides, error: Callable[[Floats], Floats]) -> float:
     curve is one number, and these are compared by Student in pairs, or by Welch. One execution a
     side cannot be asked, nor can executions that have fewer than three sizes each.
     """
-    import numpy as np
-
     from perfvcs.statistics import difference
 
     both_lines = lines(sides) if min(sides.executions) > 1 else None
@@ -82,8 +80,6 @@ def multiple(lines: ExecutionLines) -> int:
     sizes, or of the smallest, or of all (at least three sizes). A baseline of 0 counts as its
     smallest value that is not; where it has none, nothing is known of what is small.
     """
-    import numpy as np
-
     sizes, baseline, target = _ranges(lines)
     if len(sizes) < FEWEST_IN_A_ROW:
         return 0
@@ -101,8 +97,6 @@ def multiple(lines: ExecutionLines) -> int:
 
 
 def _ranges(lines: ExecutionLines) -> _Ranges:
-    import numpy as np
-
     both = np.intersect1d(lines.rows[0].size, lines.rows[1].size)
     sides = []
     for rows in lines.rows:
@@ -124,8 +118,6 @@ def replaced(fits: FittedCurves, number: int, curve: Curve) -> bool:
     fit, its means. log n and a little of n looks like a power, but log n with a linear error
     explains it better.
     """
-    import numpy as np
-
     if (
         curve.coefficient is None
         or not outgrows(curve, side := int(curve.coefficient > 0))

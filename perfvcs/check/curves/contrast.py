@@ -13,11 +13,11 @@ from msgspec import Struct
 from perfvcs.check.samples.estimate import VETO, order_of
 from perfvcs.statistics import difference, huber, period, sessions
 from perfvcs.statistics.permutation import smallest, two_sample
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.curves.replication import ExecutionLines
@@ -130,8 +130,6 @@ def _bucket(
     confidence: float,
     alpha: float,
 ) -> list[Contrast]:
-    import numpy as np
-
     lines = [member for member, *_ in members]
     first, second = (
         np.stack([member.first for member in lines]),
@@ -183,8 +181,6 @@ def _in_turns(
     were pulled in, these may have been the pairs of the rarer order, and all pairs count as they
     are.
     """
-    import numpy as np
-
     columns = [(first[..., column], second[..., column]) for column in range(first.shape[2])]
     if later:
         shifts = [period.paired(*both, np.stack(later), confidence) for both in columns]
@@ -222,8 +218,6 @@ def _together(first: Floats, second: Floats, shifts: Sequence[huber.Shift]) -> F
     """Hotelling's p of the shifts of offset and slope; where the orders are lopsided, the larger
     one of both orders and of all pairs.
     """
-    import numpy as np
-
     from perfvcs.statistics.period import hotelling
 
     away = np.stack([shift.widened for shift in shifts[:2]], axis=2)
@@ -239,8 +233,6 @@ def _together(first: Floats, second: Floats, shifts: Sequence[huber.Shift]) -> F
 
 def _least(parts: Sequence[Difference]) -> Floats:
     """The p of the parts tested one by one."""
-    import numpy as np
-
     p: Floats = np.minimum(1.0, len(CONTRAST_COLUMNS) * np.min([part.p for part in parts], axis=0))
     return p
 
@@ -255,8 +247,6 @@ def _apart(
     """Curves whose executions were not: by Welch's t of the sides' means, with the variance
     ``between`` sessions added.
     """
-    import numpy as np
-
     from perfvcs.statistics.period import hotelling
 
     extra = np.array([2 * spread.variance if spread else 0.0 for spread in between])

@@ -11,6 +11,7 @@ from msgspec import Struct
 from perfvcs.check.curves.confirmation import multiple
 from perfvcs.check.samples.scale import CLOCK_STEPS, LARGEST_EXPONENT
 from perfvcs.check.statement import UNKNOWN_EFFECT, EffectInterval, finite
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from perfvcs.check.curves.contrast import Contrast
@@ -114,8 +115,6 @@ class EffectCase(Struct, frozen=True, dict=True):
         The baseline's centre is geometric if logarithms were compared. If the curve is at or below
         0, shares of it mean nothing.
         """
-        import numpy as np
-
         rows = self.lines.rows[0]
         size, value, level, share = rows.size, rows.value, rows.level, rows.share
         low, high = self.lines.ends

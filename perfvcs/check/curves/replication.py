@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.rows import CasePoints
@@ -82,8 +83,6 @@ def lines(sides: Sides) -> ExecutionLines | None:
     Executions with fewer than three rows, or with one size, are left out, in pairs where the case
     is paired.
     """
-    import numpy as np
-
     points = sides.baseline, sides.target
     z = [_along(side, sides.low) for side in points]
     logarithmic = all(float(side.value.min()) > 0 for side in points)
@@ -181,8 +180,6 @@ def along(lines: ExecutionLines, error: Callable[[Floats], Floats]) -> tuple[Flo
     """For each execution or build, how many times an error (a value at each size) it lies above the
     common curve; weights as there.
     """
-    import numpy as np
-
     sides = []
     for (size, value, execution, level, share), members, groups in zip(
         lines.rows, lines.members, lines.groups, strict=True
@@ -199,8 +196,6 @@ def _shares(expected: tuple[Floats, Floats], finite: Sequence[NDArray[np.bool_]]
     """How far the common curve is from 0 at each row, where all of it is above 0; else at least a
     share of what it is on average.
     """
-    import numpy as np
-
     every = np.concatenate([level[here] for level, here in zip(expected, finite, strict=True)])
     least = 0.0 if (every > 0).all() else LEAST_DISTANCE * float(np.abs(every).mean()) or 1.0
     return [np.maximum(np.abs(level), least) for level in expected]
@@ -212,8 +207,6 @@ def _ends(
     """Up to which size, and from which on, a tenth of the sizes lies, and of the values: a tenth of
     the sizes may hold few of these.
     """
-    import numpy as np
-
     size = np.concatenate([side.size[here] for side, here in zip(points, finite, strict=True)])
     weights = [np.ones(len(side.size)) if side.weight is None else side.weight for side in points]
     distinct, place = np.unique(size, return_inverse=True)
@@ -231,8 +224,6 @@ def _ends(
 
 
 def _along(side: CasePoints, low: float) -> Floats:
-    import numpy as np
-
     return np.log(side.size) if low > 0 else side.size
 
 
@@ -245,8 +236,6 @@ def _expected(
     Where the executions had the same sizes it is the middle of both sides' means at each; else a
     smooth curve, since the mean of a few rows would follow each of them.
     """
-    import numpy as np
-
     distinct, place = np.unique(np.concatenate([side.size for side in points]), return_inverse=True)
     split = len(points[0].size)
     places = place[:split], place[split:]
@@ -275,8 +264,6 @@ def _smooth(z: list[Floats], values: list[Floats]) -> tuple[Floats, Floats]:
     """A curve of straight pieces through both sides, each side with a level and a tilt of its own;
     the middle of the two.
     """
-    import numpy as np
-
     along, value = np.concatenate(z), np.concatenate(values)
     target = np.repeat([-0.5, 0.5], [len(part) for part in z])
     low, high = along.min(), along.max()
@@ -300,8 +287,6 @@ def _lines(z: Floats, away: Floats, execution: NDArray[np.int64], count: int) ->
     """Offset at z = 0 and slope of each execution by least squares; NaN for fewer than three rows
     or one size.
     """
-    import numpy as np
-
     n = np.bincount(execution, minlength=count)
     some = np.maximum(n, 1)
     middle, mean = (
@@ -327,8 +312,6 @@ def _with_ends(
     """The lines, and of each execution the mean distance over the smallest and the largest sizes;
     by the line where it has none there.
     """
-    import numpy as np
-
     columns = [line]
     for tail in tails:
         count = np.bincount(execution[tail], minlength=len(line))
@@ -342,8 +325,6 @@ def _counted(values: Floats, groups: NDArray[np.int64], *, builds: bool) -> Floa
     """What counts of values (executions, n): they themselves, or the mean of each build, in the
     order of profiles and builds.
     """
-    import numpy as np
-
     if not builds:
         return values
     _, place = np.unique(groups, axis=0, return_inverse=True)

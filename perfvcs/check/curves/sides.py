@@ -17,12 +17,12 @@ from perfvcs.check.rows import points
 from perfvcs.check.statement import finite
 from perfvcs.check.vocabulary import Word
 from perfvcs.statistics.regression.models import MODELS, order
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.curves.sizemeans import SizeMeans
@@ -97,8 +97,6 @@ class Sides(msgspec.Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def equal(self) -> bool:
         """Whether each value of either side is the same."""
-        import numpy as np
-
         values = np.concatenate([self.baseline.value, self.target.value])
         return bool((values == values[0]).all())
 
@@ -117,8 +115,6 @@ class FittedCurves(msgspec.Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def pairs(self) -> Pairs:
         """The values of both sides brought together size by size."""
-        import numpy as np
-
         from perfvcs.statistics.regression.curveerrors import pair
 
         with np.errstate(all="ignore"):
@@ -137,8 +133,6 @@ class FittedCurves(msgspec.Struct, frozen=True, eq=False, dict=True):
         A logarithmic curve must not be called linear, nor n log n quadratic: the report names the
         order of growth.
         """
-        import numpy as np
-
         from perfvcs.statistics.regression.kind import kind_of
 
         with np.errstate(all="ignore"):
@@ -184,8 +178,6 @@ class FittedCurves(msgspec.Struct, frozen=True, eq=False, dict=True):
 
     def deviations(self, number: int) -> NDArray[np.float64]:
         """What the noise of the difference is in proportion to, at ``sizes``."""
-        import numpy as np
-
         return np.asarray(1 / np.sqrt(self._scatter.weights[self._rows(number)]))
 
     def predicted(
@@ -226,8 +218,6 @@ class FittedCurves(msgspec.Struct, frozen=True, eq=False, dict=True):
         )
 
     def _rows(self, number: int) -> slice:
-        import numpy as np
-
         start, end = np.searchsorted(self.pairs.group, [number, number + 1]).tolist()
         return slice(start, end)
 
@@ -259,8 +249,6 @@ def fitted(sides: Sequence[Sides], rule: ChoiceRule = "aicc") -> FittedCurves:
     level with the others (``means.levelled``). Sizes far from those around them are left out
     (``robust.described``).
     """
-    import numpy as np
-
     from perfvcs.statistics.regression.choice import choose
     from perfvcs.statistics.regression.fitting import fit
     from perfvcs.statistics.regression.robust import described
@@ -283,8 +271,6 @@ def fitted(sides: Sequence[Sides], rule: ChoiceRule = "aicc") -> FittedCurves:
 
 
 def _share(case: Case) -> Sides | Change:
-    import numpy as np
-
     sides = points(case)
     if not all(len(side.value) for side in sides):
         return _decided(case, "inconclusive", NO_USABLE_VALUE)
@@ -351,8 +337,6 @@ def _columns(sides: Sequence[Sides], *, level: bool) -> _PairColumns:
 
 def _stacked(parts: Sequence[Sequence[Floats]]) -> tuple[list[Floats], Numbers]:
     """The columns of all groups one after the other, and the number of the group of each row."""
-    import numpy as np
-
     group = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     width = len(parts[0]) if parts else 3
     return [
@@ -368,8 +352,6 @@ def condense(sides: Sides) -> Sides:
     left out, where there are five sizes above: they seldom lie on the curve, and logarithms do not
     know them.
     """
-    import numpy as np
-
     from perfvcs.statistics.regression.condensed import cells, drawn_in, ranges
 
     if not sides.sized:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.rows import CasePoints
@@ -48,8 +49,6 @@ def levelled(points: CasePoints) -> SizeMeans:
     all have the same ones, hardly anything moves. Values that are not all above 0 are taken as they
     are, and so are those of executions with fewer than three rows.
     """
-    import numpy as np
-
     (distinct, mean, count), place, weight = _rows(points)
     rows = np.bincount(points.execution, minlength=points.executions)
     if len(distinct) < FEWEST_LEVEL_ROWS or points.executions < 2 or not (points.value > 0).all():
@@ -69,8 +68,6 @@ def levelled(points: CasePoints) -> SizeMeans:
 
 
 def _rows(points: CasePoints) -> _SizeRows:
-    import numpy as np
-
     distinct, place = np.unique(points.size, return_inverse=True)
     weight = np.ones(len(place)) if points.weight is None else points.weight.astype(np.float64)
     count = np.bincount(place, weight).astype(np.float64)

@@ -13,12 +13,12 @@ from perfvcs.check.method import Method
 from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVerdict, finite, state
 from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.regression.models import ORDERS, growth
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import number, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.case import Case
@@ -138,8 +138,6 @@ def effect(baseline: NDArray[np.float64], target: NDArray[np.float64]) -> float 
     Where the baseline is not above 0 throughout, the difference of the means relative to the
     baseline's; None where that is not above 0.
     """
-    import numpy as np
-
     both = np.isfinite(baseline) & np.isfinite(target)
     before, after = baseline[both], target[both]
     if not len(before):
@@ -256,16 +254,12 @@ class DifferenceMethod(CurveMethod):
         """Sizes spread over the common range, and the difference of the best models there, if
         known.
         """
-        import numpy as np
-
         grid = self._grid(fits, number)
         before, after = fits.predicted(number, grid)
         finite_values = np.isfinite(before) & np.isfinite(after)
         return grid[finite_values], (after - before)[finite_values]
 
     def _grid(self, fits: FittedCurves, number: int) -> NDArray[np.float64]:
-        import numpy as np
-
         sides = fits.sides[number]
         return np.linspace(sides.low, sides.high, GRID_POINTS if sides.high > sides.low else 1)
 
@@ -274,7 +268,5 @@ def _agree(fits: FittedCurves, number: int) -> bool:
     """Whether both best models are the same one with nearly the same coefficients."""
     if fits.models(number)[0] != fits.models(number)[1]:
         return False
-    import numpy as np
-
     old, new = fits.baseline.coefficients[number], fits.target.coefficients[number]
     return bool(np.isclose(new, old, rtol=AGREE, atol=0.0, equal_nan=True).all())

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +40,6 @@ class CiOverlap(SampledMethod):
 
 def intervals(samples: Sequence[ScaledSample], confidence: float) -> tuple[Interval, Interval]:
     """The interval of the mean of each sample on both sides, in its unit."""
-    import numpy as np
-
     from perfvcs.statistics.components import components
 
     by_side = []

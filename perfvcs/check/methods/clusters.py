@@ -26,6 +26,7 @@ from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVe
 from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.clusters import MOST_CLUSTERS, match
 from perfvcs.statistics.multiplicity import q_values
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import number, percent, scale
 from perfvcs.text.words import counted
 
@@ -60,8 +61,6 @@ class Clusters(PairMethod):
 
     def judge(self, pairs: Sequence[Pair]) -> list[Change]:
         """One change per pair, in their order."""
-        import numpy as np
-
         views = self._views(samples(pairs))
         q = q_values(
             np.array([nan if isinstance(view, Change) else view.p for view in views])

@@ -14,9 +14,9 @@ from perfvcs.check.statement import finite
 from perfvcs.check.vocabulary import Word
 from perfvcs.profile import is_derived
 from perfvcs.profile.summary import has_totals
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.case import Case
@@ -108,8 +108,6 @@ def _alone(case: Case) -> Iterator[Change]:
 
 
 def _compared(case: Case, uid: str, names: Sequence[str]) -> Change:
-    import numpy as np
-
     from perfvcs.statistics.multivariate.counters import compare
 
     old, new = (
@@ -158,8 +156,6 @@ def _runs(
     """The runs of a profile, each (times, counters): its executions, or all of it where an
     execution is one observation.
     """
-    import numpy as np
-
     table: UnitTable = case.rows.table(measured, uid)
     values, places = (
         np.stack([table.metrics[name] for name in names], axis=1),
@@ -179,8 +175,6 @@ def _runs(
 def _complete(
     old: Sequence[NDArray[np.float64]], new: Sequence[NDArray[np.float64]]
 ) -> tuple[int, int]:
-    import numpy as np
-
     first, second = (
         sum(int(np.isfinite(run).all(axis=1).sum()) for run in side) for side in (old, new)
     )

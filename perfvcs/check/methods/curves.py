@@ -36,6 +36,7 @@ from perfvcs.check.vocabulary import WORDS, Word, direction
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.regression.models import ORDERS
 from perfvcs.statistics.sessions import aa_floor
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import at_sizes, percent
 
 if TYPE_CHECKING:
@@ -91,8 +92,6 @@ class Curves(Method):
 
     def judge(self, fits: FittedCurves, places: Iterable[int]) -> tuple[list[Change], list[Case]]:
         """One change per case at these places, and the cases that cannot be judged as a curve."""
-        import numpy as np
-
         rest: list[Case] = []
         curves: list[tuple[int, Sides, ExecutionLines]] = []
         for place in places:
@@ -262,8 +261,6 @@ class Curves(Method):
         """The curve with its kind's coefficient and interval from the executions, where they have
         it.
         """
-        import numpy as np
-
         from perfvcs.statistics import difference
 
         first, second = coefficients(judged.lines, curve.kind, through=through)

@@ -13,9 +13,9 @@ from perfvcs.check.curves.thresholds import judged
 from perfvcs.check.method import Method
 from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.difference import NORMAL
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.case import Case
@@ -50,8 +50,6 @@ class ExclusiveTimeOutliers(Method):
         return [*(change for units in jobs.values() for change in self._judge(units)), *decided]
 
     def _judge(self, units: list[Sides]) -> list[Change]:
-        import numpy as np
-
         totals = np.array([[_total(unit, "baseline"), _total(unit, "target")] for unit in units])
         largest = max(unit.unit for unit in units)
         scale = np.array([unit.unit / largest for unit in units])
@@ -87,8 +85,6 @@ def _total(unit: Sides, side: str) -> float:
 
 def _words(deltas: NDArray[np.float64]) -> list[tuple[str, str]]:
     """For each difference, whether it is an outlier, and by which rule."""
-    import numpy as np
-
     if len(deltas) < FEWEST_UNITS:
         reason = f"too few units ({len(deltas)}): outliers among them need at least {FEWEST_UNITS}"
         return [("few", reason)] * len(deltas)

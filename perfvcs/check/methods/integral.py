@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.curves.thresholds import CurveMethod, graded, judged
 from perfvcs.check.statement import finite
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.change import Change
@@ -32,8 +32,6 @@ class Integral(CurveMethod):
 
     def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
-        import numpy as np
-
         sides = fits.sides[number]
         grid = np.linspace(sides.low, sides.high, GRID_POINTS if sides.high > sides.low else 1)
         areas = [_area(values) for values in fits.predicted(number, grid)]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from perfvcs.check.curves.sides import FittedCurves
 from perfvcs.check.curves.thresholds import DifferenceMethod, sentence
+from perfvcs.system.numeric import np
 
 FLAT_SHARE = 0.05  # a line that rises by less than this share of the largest error is a constant
 STRAIGHT = 0.9  # r2 from which the line stands for the error
@@ -26,8 +27,6 @@ class LinearDifference(DifferenceMethod):
 
     def finding(self, fits: FittedCurves, number: int) -> str:
         """The kind of difference."""
-        import numpy as np
-
         from perfvcs.statistics.regression.choice import choose
         from perfvcs.statistics.regression.fitting import fit
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from perfvcs.check.change import Change
 from perfvcs.check.curves.thresholds import CurveMethod, effect, judged
 from perfvcs.check.vocabulary import Word, direction
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.curves.sides import FittedCurves, Sides
@@ -43,8 +43,6 @@ class LocalStatistics(CurveMethod):
 
     def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
-        import numpy as np
-
         sides = fits.sides[number]
         distinct = fits.sizes(number)
         count = max(1, min(WINDOWS, len(distinct) // FEWEST_IN_WINDOW))
@@ -78,8 +76,6 @@ class LocalStatistics(CurveMethod):
 
 def _scores(sides: Sides, edges: list[float]) -> list[float]:
     """For each window: 1 if it rose, 0.5 if perhaps, 0 if it stayed, negative if it fell."""
-    import numpy as np
-
     both = [
         (side, np.searchsorted(edges, side.size, side="right"))
         for side in (sides.baseline, sides.target)
@@ -115,8 +111,6 @@ def _statistics(sizes: NDArray[np.float64], values: NDArray[np.float64]) -> NDAr
     """Integral over the sizes (per size), mean, median, least, largest, lower and upper
     quartile.
     """
-    import numpy as np
-
     distinct, place = np.unique(sizes, return_inverse=True)
     means = np.bincount(place, values) / np.bincount(place)
     width = np.diff(distinct)

@@ -39,6 +39,7 @@ from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.changepoints.newest import SUPPORT
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.sessions import aa_floor
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,8 +89,6 @@ class LogMedian(PairMethod):
 
     def judge(self, pairs: Sequence[Pair]) -> list[Change]:
         """One change per pair, in their order."""
-        import numpy as np
-
         scaled = [scale(at_one_pace(pair), finest_step(pair)) for pair in pairs]
         results = [
             _widened(estimate, sample.rounding)

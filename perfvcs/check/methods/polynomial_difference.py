@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from perfvcs.check.curves.sides import FittedCurves
 from perfvcs.check.curves.thresholds import DifferenceMethod
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import quantity
 
 DEGREE_NAMES = ("constant", "linear", "quadratic", "cubic")
@@ -27,8 +28,6 @@ class PolynomialDifference(DifferenceMethod):
 
     def finding(self, fits: FittedCurves, number: int) -> str:
         """The kind of difference."""
-        import numpy as np
-
         sides, (sizes, error) = fits.sides[number], self.error(fits, number)
         scale = float(np.abs(sizes).max()) or 1.0
         x, total = sizes / scale, float(np.sqrt((error**2).mean()))

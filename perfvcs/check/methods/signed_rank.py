@@ -13,6 +13,7 @@ from perfvcs.check.samples.estimate import Estimate
 from perfvcs.check.samples.scale import Scaled, flatten, mean
 from perfvcs.check.vocabulary import Word
 from perfvcs.statistics.permutation import MOST_RANKED_PAIRS, depth, signed_rank
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +38,6 @@ class SignedRank(LogMedian):
         """Of those with pairs enough, all of the same number at once; the others have a shift and
         no p.
         """
-        import numpy as np
-
         buckets: dict[int, list[int]] = defaultdict(list)
         for place, sample in enumerate(scaled):
             if sample.pair.paired and 2 <= sample.counts[0] <= MOST_RANKED_PAIRS:

@@ -16,10 +16,10 @@ from perfvcs.check.curves.thresholds import (
 )
 from perfvcs.check.vocabulary import direction
 from perfvcs.statistics.regression import curveerrors
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.change import Change
@@ -50,8 +50,6 @@ class Studentized(CurveMethod):
 
     def judge(self, fits: FittedCurves, number: int) -> Change:
         """The change of the case at that place."""
-        import numpy as np
-
         from perfvcs.statistics.difference import paired
 
         sides, (before, after), sizes = (
@@ -111,8 +109,6 @@ class Studentized(CurveMethod):
 
 def _outstanding(sizes: NDArray[np.float64], residuals: NDArray[np.float64]) -> str:
     """The sizes whose residual is beyond 3, in words."""
-    import numpy as np
-
     places = np.flatnonzero(np.abs(residuals) > OUTSTANDING).tolist()
     if not places:
         return ""

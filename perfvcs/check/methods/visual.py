@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from perfvcs.check.methods.ci_overlap import intervals
 from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
+from perfvcs.system.numeric import np
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,6 @@ class Visual(SampledMethod):
 
     def outcomes(self, batch: Batch) -> list[RuleOutcome]:
         """One per sample."""
-        import numpy as np
-
         from perfvcs.statistics.difference import welch
 
         old, new = intervals(batch.samples, self.stated)

@@ -13,11 +13,11 @@ from perfvcs.check.samples.sampled import ScaledSample, grouped_means
 from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import UNKNOWN_EFFECT, EffectInterval
 from perfvcs.statistics.clusters import Matched
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -81,8 +81,6 @@ class ClusteredSample(Struct, frozen=True):
 
     def centres(self, number: int) -> tuple[float, float]:
         """A cluster's means on both sides, in the metric's unit."""
-        import numpy as np
-
         means_of_cluster = [float(np.nanmean(means[number])) for means in self.matched.means]
         raw = [
             float(np.exp(mean)) if self.logarithmic else mean * self.base
@@ -115,8 +113,6 @@ def with_gaps(views: Sequence[ClusteredSample], confidence: float) -> list[Clust
 
 def _rows(view: ClusteredSample, confidence: float) -> Iterable[_Replicates]:
     """The comparisons: the means in each cluster, the share of each, and all values."""
-    import numpy as np
-
     matched, sides = view.matched, view.sample.sides
     builds = [
         side.build if view.sample.pair.builds else np.arange(len(side.build)) for side in sides
@@ -139,8 +135,6 @@ def _rows(view: ClusteredSample, confidence: float) -> Iterable[_Replicates]:
 
 def _finite(row: NDArray[np.float64], builds: NDArray[np.int64]) -> NDArray[np.float64]:
     """The means of builds, of what is not NaN."""
-    import numpy as np
-
     there = np.isfinite(row)
     return grouped_means(row[there], np.unique(builds[there], return_inverse=True)[1])
 
@@ -150,8 +144,6 @@ def _gaps(rows: Sequence[_Replicates]) -> list[Gap]:
 
     Fewer than two replicates on a side are unknown.
     """
-    import numpy as np
-
     from perfvcs.statistics.difference import welch
 
     buckets: dict[tuple[int, int, float], list[int]] = defaultdict(list)

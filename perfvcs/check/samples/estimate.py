@@ -15,11 +15,11 @@ from perfvcs.statistics import huber, period
 from perfvcs.statistics.difference import Difference, combine, moments, paired, settle
 from perfvcs.statistics.period import chosen
 from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.samples.scale import Scaled
@@ -95,8 +95,6 @@ def estimates(
 
 def _sides(members: list[Scaled]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The values of both sides, each (members, executions)."""
-    import numpy as np
-
     first = np.array([list(chain.from_iterable(scaled.baseline)) for scaled in members])
     second = np.array([list(chain.from_iterable(scaled.target)) for scaled in members])
     return first, second
@@ -118,8 +116,6 @@ def _in_turns(
     If sign flips veto a change of values that were pulled in, these may have been the pairs of the
     rarer order, and all pairs count as they are.
     """
-    import numpy as np
-
     first, second = _sides(members)
     veto = smallest(first.shape[1])
     known_orders = [order for order in orders if order is not None]
@@ -180,8 +176,6 @@ def order_of(later: Collection[bool] | NDArray[np.bool_] | None, *, alternating:
 def _apart(
     members: list[Scaled], before: Shape, after: Shape, confidence: float, alpha: float
 ) -> list[Estimate]:
-    import numpy as np
-
     first, second = _sides(members)
     difference = _welch(members, first, second, before, after, confidence)
     permuted = np.full(len(members), np.nan)
@@ -219,8 +213,6 @@ def _welch(
     confidence: float,
 ) -> Difference:
     """Welch's difference, with what sessions differ by added once per session of a side."""
-    import numpy as np
-
     spreads = [
         (scaled.between.variance, scaled.between.df) if scaled.between else (0.0, 1.0)
         for scaled in members
@@ -245,8 +237,6 @@ class _Side(NamedTuple):
 
 
 def _side(values: NDArray[np.float64], shape: Shape) -> _Side:
-    import numpy as np
-
     parts = [moments(values[:, start:end]) for start, end in pairwise(accumulate(shape, initial=0))]
     mean = np.mean([part.mean for part in parts], axis=0)
     df = np.sum([part.df for part in parts], axis=0)

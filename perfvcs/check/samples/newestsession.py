@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from perfvcs.check.pastsessions import EarlierSessions
 from perfvcs.statistics.changepoints.newest import SUPPORT
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -114,8 +115,6 @@ def _of_step(step: ChangePoint, past: EarlierSessions, begin: int) -> NewestSess
     """A step of the history among the newest sessions, whose level before begins at ``begin``; None
     where the series was there before for as long.
     """
-    import numpy as np
-
     from perfvcs.statistics.changepoints.newest import visited
     from perfvcs.statistics.changepoints.steps import scale
 

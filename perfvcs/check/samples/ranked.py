@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from perfvcs.statistics.ranks import Tested
@@ -65,8 +66,6 @@ class RankedMethod(SampledMethod):
 
 def _normal(batch: Batch) -> list[str]:
     """The shape of both sides in words; empty if there are too few values."""
-    import numpy as np
-
     from perfvcs.statistics.ranks import TRANSFORMS, normality
 
     sides = normality(batch.baseline), normality(batch.target)

@@ -18,11 +18,11 @@ from perfvcs.check.method import SINGLE_EXECUTION, PairMethod
 from perfvcs.check.samples.scale import CLOCK_STEPS, finest_step, is_coarse, mean, share, too_coarse
 from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVerdict, state
 from perfvcs.check.vocabulary import direction
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check.case import ExecutionsOfSessions, Pair
@@ -46,8 +46,6 @@ class SampleSide(Struct, frozen=True, eq=False):
 
     def runs(self, *, logarithms: bool = False) -> list[NDArray[np.float64]]:
         """The values of each execution."""
-        import numpy as np
-
         values = np.log(self.values) if logarithms else self.values
         return np.split(values, np.searchsorted(self.execution, np.arange(1, len(self.build))))
 
@@ -255,8 +253,6 @@ def samples(pairs: Sequence[Pair], *, medians: bool = False) -> list[ScaledSampl
     """The pairs' measurements and replicates; with ``medians`` an execution has its median alone,
     and no profile is opened.
     """
-    import numpy as np
-
     if not medians:
         _prepare(pairs)
     scaled = []
@@ -293,16 +289,12 @@ def _prepare(pairs: Sequence[Pair]) -> None:
 
 
 def _medians(executions: ExecutionsOfSessions) -> SampleSide:
-    import numpy as np
-
     values = np.array([execution.value for session in executions for execution in session])
     return SampleSide(values, np.arange(len(values)), _builds(executions))
 
 
 def _measurements(pair: Pair, number: int, executions: ExecutionsOfSessions) -> SampleSide:
     """The measurements of one side, those of each execution together."""
-    import numpy as np
-
     profiles = pair.case.chosen.sides[number]
     values, places, before = [], [], 0
     for session in executions:
@@ -333,8 +325,6 @@ def _builds(executions: ExecutionsOfSessions) -> NDArray[np.int64]:
     """The build of each execution, counted through all sessions in the order of their numbers, so
     that pairs have the same.
     """
-    import numpy as np
-
     keys = [
         (number, execution.place[0])
         for number, session in enumerate(executions)
@@ -346,8 +336,6 @@ def _builds(executions: ExecutionsOfSessions) -> NDArray[np.int64]:
 
 def grouped_means(values: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean of each group; equal values are their own mean, without rounding."""
-    import numpy as np
-
     counts = np.bincount(group)
     if len(counts) == len(values):  # one each
         sorted_values: NDArray[np.float64] = values[np.argsort(group)]
@@ -361,8 +349,6 @@ def grouped_means(values: NDArray[np.float64], group: NDArray[np.int64]) -> NDAr
 
 def _batches(samples: Sequence[ScaledSample]) -> Iterator[Batch]:
     """The samples that can be tested, those with equal counts together."""
-    import numpy as np
-
     buckets: dict[tuple[bool, tuple[int, int]], list[ScaledSample]] = defaultdict(list)
     for sample in samples:
         if min(sample.counts) > 1 and not sample.identical:

@@ -8,11 +8,11 @@ from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.locate.bisect.posterior import OWN_DEVIATION, believe
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.locate.bisect.evidence import Evidence, EvidenceSummary
@@ -216,8 +216,6 @@ def _most_telling(
     A pair of neighbours that turns out to be the right one would have been measured anyway, so that
     it costs less the likelier it is.
     """
-    import numpy as np
-
     from perfvcs.locate.bisect.evidence import OF_PAIR
 
     square = variance / belief.effect**2
@@ -281,8 +279,6 @@ def _information(doubt: NDArray[np.float64], variance: float) -> NDArray[np.floa
     """About how many nats one more value tells, with that ``variance``, of whether a level has
     moved; ``doubt`` is p (1 - p).
     """
-    import numpy as np
-
     doubt = np.clip(doubt, 0.0, 0.25)
     chance = (1 - np.sqrt(1 - 4 * doubt)) / 2
     safe = np.maximum(chance, 1e-300)
@@ -299,8 +295,6 @@ def together(evidence: Evidence, decision: Decision, count: int) -> list[int]:
     Chooses each next commit as the one that tells most once those before it are measured, if the
     level jumps once: the belief says what two commits' levels have in common.
     """
-    import numpy as np
-
     from perfvcs.locate.bisect.evidence import OF_CANDIDATE
 
     belief, variance = decision.belief, evidence.summary().variance

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.statistics.difference import NORMAL, paired
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.locate.bisect.bisection import Bisection
@@ -172,8 +172,6 @@ class Evidence:
 
     def built(self) -> NDArray[np.bool_]:
         """Which commits were measured, shape (last + 1,)."""
-        import numpy as np
-
         neighbours = (place for commit in self.steps for place in (commit - 1, commit))
         built = np.zeros(self.last + 1, bool)
         built[[0, self.last, *self.candidates, *neighbours]] = True
@@ -187,8 +185,6 @@ class Evidence:
         known; inside of it, one is tried that runs with a tenth or more. Commits that were tried
         have 1 or 0.
         """
-        import numpy as np
-
         chances = np.ones(self.last + 1)
         runs = np.flatnonzero(self.built()).tolist()
         failed = sorted(self.skipped.difference(runs))
@@ -211,8 +207,6 @@ class Evidence:
 
     def summary(self) -> EvidenceSummary:
         """Means and the spread of executions, outliers pulled in."""
-        import numpy as np
-
         groups = [(np.array(self.pairs), OF_PAIR)]
         groups += [(np.array(column), OF_CANDIDATE) for column in self.candidates.values()]
         groups += [(np.array(column), OF_PAIR) for column in self.steps.values()]
@@ -263,8 +257,6 @@ def _drawn_in(groups: Iterable[tuple[NDArray[np.float64], float]]) -> list[NDArr
     """The values of each group; pulls in those that lie farther from the group's median than chance
     explains. A group comes with its variance.
     """
-    import numpy as np
-
     groups = list(groups)
     apart = [(values - np.median(values)) / variance**0.5 for values, variance in groups]
     several = [group for group in apart if len(group) > 1]

@@ -16,8 +16,9 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.locate.bisect.evidence import EvidenceSummary
@@ -56,8 +57,6 @@ class Prior:
         """The shares, shape (last,), place 0 for commit 1; ``effect`` is the difference of the
         ends.
         """
-        import numpy as np
-
         even = np.full(self.last, 1 / self.last)
         shares = even
         if self.touched is not None and any(self.touched):
@@ -76,8 +75,6 @@ class Prior:
         """How likely the stored levels are by the place of a single step of that size; the variance
         of sessions is estimated from them.
         """
-        import numpy as np
-
         places, levels = np.array(list(self.stored)), np.array(list(self.stored.values()))
         without = levels - effect * (places >= np.arange(1, self.last + 1)[:, None])
         squares = ((without - without.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
@@ -137,8 +134,6 @@ def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
        (``_links``). Source: Baum et al. 1970.
     4. The commits of a link share that by their prior weights (``_shared``).
     """
-    import numpy as np
-
     prior = weights / weights.sum()
     before = np.concatenate([[0.0], np.cumsum(prior)])  # weight up to each commit
     nodes = _nodes(summary, len(prior))
@@ -187,8 +182,6 @@ def _nodes(summary: EvidenceSummary, last: int) -> list[int]:
 
 def _emitted(nodes: Sequence[int], summary: EvidenceSummary) -> list[NDArray[np.float64]]:
     """How likely each level is at each node, by what was measured there."""
-    import numpy as np
-
     grid, ends = _levels(), _ends()
     emitted = [ends.start]
     for node in nodes[1:-1]:
@@ -204,8 +197,6 @@ def _transition(first: int, last: int, weight: float, summary: EvidenceSummary) 
     """What may happen after commit ``first`` up to ``last``, whose prior has that ``weight``; a
     step that was measured there decides with it.
     """
-    import numpy as np
-
     jumps = -np.expm1(-JUMPS * weight)
     drifts = -np.expm1(-SMALLEST_EXPECTATION * weight)
     stay = (1 - jumps) * (1 - drifts) * _ends().same
@@ -247,8 +238,6 @@ def _shared(
     nodes: Sequence[int], before: NDArray[np.float64], links: Sequence[_Link]
 ) -> NDArray[np.float64]:
     """``jump``, ``change``, ``doubt`` and ``moved`` of each commit, shape (4, commits)."""
-    import numpy as np
-
     jump, change, doubt, moved = columns = np.empty((4, len(before) - 1))
     for (first, last), link in zip(pairwise(nodes), links, strict=True):
         commits = slice(first, last)
@@ -269,8 +258,6 @@ def _shared(
 @cache
 def _levels() -> NDArray[np.float64]:
     """The levels that are told apart, as shares of the whole difference."""
-    import numpy as np
-
     return np.arange(LEAST, MOST + STEP / 2, STEP)
 
 
@@ -287,8 +274,6 @@ class _Ends(NamedTuple):
 
 @cache
 def _ends() -> _Ends:
-    import numpy as np
-
     grid = _levels()
     start, end = (np.isclose(grid, level).astype(float) for level in (0.0, 1.0))
     return _Ends(start, end, (grid - grid[:, None]) ** 2, np.eye(len(grid)))
@@ -297,8 +282,6 @@ def _ends() -> _Ends:
 @cache
 def _drifts() -> NDArray[np.float64]:
     """Where a change leads that is too small to be named: to any level as near as that."""
-    import numpy as np
-
     grid = _levels()
     apart = np.abs(grid[:, None] - grid)
     near = (apart > STEP / 2) & (apart < SMALLEST_NAMED_JUMP - STEP / 2)
@@ -311,8 +294,6 @@ def _jumps() -> NDArray[np.float64]:
     """Where a jump leads from each level: to that of the bad end half of the time, else
     anywhere.
     """
-    import numpy as np
-
     grid = _levels()
     far = np.abs(grid[:, None] - grid) > SMALLEST_NAMED_JUMP - STEP / 2
     anywhere = far / far.sum(axis=1, keepdims=True)
@@ -358,8 +339,6 @@ def _t(square: NDArray[np.float64], free: int) -> NDArray[np.float64]:
 
     Never so small that it rules anything out.
     """
-    import numpy as np
-
     density = (1 + square / free) ** (-(free + 1) / 2) if free < 200 else np.exp(-square / 2)
     likely: NDArray[np.float64] = np.maximum(density / density.max(), 1e-12)
     return likely

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 MOST_VALUES = 4_096  # values that are worked on at once: more would not stay near the processor
@@ -36,8 +37,6 @@ def side_by_side(
     """What ``work`` on the last axis makes of each series (n,), n >= 1, an empty one of an empty
     one.
     """
-    import numpy as np
-
     results = list(series)
     for indices in batches([len(values) for values in series]):
         if len(series[indices[0]]):

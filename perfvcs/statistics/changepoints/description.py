@@ -9,6 +9,7 @@ from math import exp, nan, sqrt
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.changepoints.steps import BY_SERIES, TURNS, ChangePoint, level
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -135,8 +136,6 @@ def _range(
     """The first and last places that are as plausible for a step between its neighbours, by squares
     about its levels; outliers say little of the place.
     """
-    import numpy as np
-
     before, after = levels
     reach = CLIP * segments.scale[low:high]
     part = np.clip(segments.values[low:high], min(levels) - reach, max(levels) + reach)

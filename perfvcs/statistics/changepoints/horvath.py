@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from perfvcs.statistics.changepoints.judgement import Judgement
 from perfvcs.statistics.changepoints.steps import BY_HORVATH, TURNS, ChangePoint
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 FEWEST_VALUES = 16  # ln ln ln n needs n > 15
@@ -43,8 +43,6 @@ def ratio(values: ArrayLike) -> LikelihoodRatio:
     Sources: Horvath 1993; Kalibera 2006, ch. 13.2 (which prints Z_n as the largest Z_k^2; the
     theorem has the root).
     """
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64)
     n = len(y)
     if n < FEWEST_VALUES:
@@ -75,8 +73,6 @@ def horvath(values: ArrayLike, level: float = 0.01) -> list[int]:
     The later ones rest on shorter parts, for which the test is only roughly valid, as the source
     warns.
     """
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64)
     places, parts = [], [(0, len(y))]
     while parts:
@@ -96,8 +92,6 @@ def judge(values: ArrayLike, evidence: Collection[int] = ()) -> Judgement:
     ``p`` that of the test between the neighbouring steps. Where the interval of the difference of
     the means holds 0, there is no step: the spread changed. Source: Welch 1947.
     """
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64)
     detected = set(horvath(y))
     bounds = [0, *sorted(detected.union(evidence)), len(y)]

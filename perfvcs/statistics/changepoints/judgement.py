@@ -12,6 +12,7 @@ from perfvcs.statistics.changepoints.newest import Levelled, NewestValue, newest
 from perfvcs.statistics.changepoints.prominence import EDGE, Prominence, prominent
 from perfvcs.statistics.changepoints.stepfilter import SPIKE, Segments, confirm, dependent
 from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint, scale
+from perfvcs.system.numeric import np
 
 __all__ = [
     "TURNS",
@@ -27,7 +28,6 @@ __all__ = [
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -115,8 +115,6 @@ class _Read(msgspec.Struct, frozen=True):
 
 
 def _read(levels: ArrayLike, variance: ArrayLike | None, evidence: Sequence[int]) -> _Read:
-    import numpy as np
-
     given = np.asarray(levels, dtype=np.float64)
     variances = None if variance is None else np.asarray(variance, dtype=np.float64)
     if variances is not None and variances.shape != given.shape:

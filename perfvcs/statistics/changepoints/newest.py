@@ -13,11 +13,11 @@ from perfvcs.statistics.changepoints.presentlevel import (
     PresentLevel,
     present_levels,
 )
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 SURE_ALONE = 1e-4  # chance below which a value needs no second one to be a change
@@ -200,8 +200,6 @@ def _longest(there: NDArray[np.bool_]) -> int:
 
 def _extra(variance: NDArray[np.float64] | None) -> float:
     """By how much the newest value's own variance is above the usual one."""
-    import numpy as np
-
     if variance is None or not np.isfinite(variance[-1]) or not np.isfinite(variance[:-1]).any():
         return 0.0
     return max(0.0, float(variance[-1] - np.nanmedian(variance[:-1])))

@@ -7,10 +7,11 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -68,8 +69,6 @@ def _grid(middle: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np
     """The levels that are tried: cells in which running medians lie, wider ones where those would
     be too many.
     """
-    import numpy as np
-
     if len(middle) < 2:
         return middle
     width = CELL * max(float(scale.min()), 1e-300)
@@ -88,8 +87,6 @@ def _solve(
     grids: Sequence[NDArray[np.float64]],
 ) -> list[list[int]]:
     """Viterbi's algorithm on all series side by side."""
-    import numpy as np
-
     count, longest, most = len(series), max(map(len, series)), max(map(len, grids))
     # what is behind a series costs nothing
     y, weight = np.zeros((longest, count)), np.zeros((longest, count))
@@ -133,8 +130,6 @@ def running_median(values: ArrayLike, window: int = WINDOW) -> NDArray[np.float6
     """The median of the ``window`` (odd) values about each of ``values`` (..., n); at the ends, of
     those that exist.
     """
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64)
     n, half = y.shape[-1], window // 2
     medians = np.empty(y.shape)

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from perfvcs.statistics.changepoints.batches import batches
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 FALSE_ALARM_RATE = 1e-3  # of an alarm per commit and benchmark where nothing changed
@@ -72,8 +72,6 @@ class StudentTail(Struct, frozen=True):
         It is at least twice the share of earlier values that were as far away, of which
         ``ALLOWED_OUTLIERS`` are not counted.
         """
-        import numpy as np
-
         from perfvcs.statistics.student import tail
 
         if distance <= 0:
@@ -122,8 +120,6 @@ def present_levels(asked: Sequence[Earlier]) -> list[PresentLevel]:
     """What each series says about its next value, n >= 1; together that takes a fraction of the
     time.
     """
-    import numpy as np
-
     levels: list[PresentLevel | None] = [None] * len(asked)
     for indices in batches([min(len(earlier.values), RECENT) for earlier in asked]):
         members = [asked[index] for index in indices]
@@ -170,8 +166,6 @@ def _deviations(members: Sequence[Earlier]) -> NDArray[np.float64]:
     """How far each of the last values (members, n <= 256) lies from the median of the 25 before it
     at its level; the first ones of a level from that of all of these.
     """
-    import numpy as np
-
     recent = np.concatenate([earlier.values[-RECENT:] for earlier in members])
     away = np.empty(len(recent))
     later: list[NDArray[np.intp]] = []
@@ -212,8 +206,6 @@ def _fitted(away: NDArray[np.float64], floors: NDArray[np.float64]) -> NDArray[n
     likelihoods (1 / df, and the logarithm of the scale): hundreds of values hardly tell normal
     tails from heavy ones, and the likeliest degrees of freedom alone would be now these, now those.
     """
-    import numpy as np
-
     freedom, constant, prior = _usual_tails()
     distances, n = np.abs(away), away.shape[1]
     middle = np.maximum(np.median(distances, axis=1) / 0.74, floors)[:, None]
@@ -241,8 +233,6 @@ def _fitted(away: NDArray[np.float64], floors: NDArray[np.float64]) -> NDArray[n
 
 @lru_cache(maxsize=1)
 def _usual_tails() -> _UsualTails:
-    import numpy as np
-
     from perfvcs.statistics.student import point
 
     freedom = np.array(FREEDOM)[:, None]

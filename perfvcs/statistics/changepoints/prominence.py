@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 # values on each side: of the levels, of the lines that meet at the step, and of what is in sight
@@ -34,8 +35,6 @@ class Prominence:
         """``middle`` (n,) are the running medians of ``values`` (n,), ``scale`` (n,) their standard
         deviations.
         """
-        import numpy as np
-
         y = np.clip(values, middle - CLIP * scale, middle + CLIP * scale)
         y = y - y.mean()
         self.n, self.scale = len(y), scale
@@ -54,8 +53,6 @@ class Prominence:
         size in standard deviations of all that is in sight, 200 values on each side, steps among
         them: in a series that wanders, no move of the usual size stands out.
         """
-        import numpy as np
-
         left, right = np.maximum(low, place - LEVEL), np.minimum(high, place + LEVEL)
         before, rest = self._level(left, place)
         after, other = self._level(place, right)
@@ -87,8 +84,6 @@ class Prominence:
         self, low: NDArray[np.intp], high: NDArray[np.intp]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The means of values and their squares about them."""
-        import numpy as np
-
         count, total = high - low, self._sum[high] - self._sum[low]
         squares = self._squares[high] - self._squares[low] - total * total / count
         return total / count, np.maximum(squares, 0.0)
@@ -99,8 +94,6 @@ class Prominence:
         """What the line through some values is at a place: its value, the squares about it, the
         variance of that value in those of one, and how many parameters it has.
         """
-        import numpy as np
-
         count = high - low
         mean, squares = self._level(low, high)
         middle = (low + high - 1) / 2
@@ -130,8 +123,6 @@ def prominent(
 
     In turns, those are left out that stand out less than both their neighbours.
     """
-    import numpy as np
-
     left = list(places)
     fixed = frozenset(settled)
     while left:
@@ -164,8 +155,6 @@ def _burst(prominence: Prominence, bounds: Sequence[int]) -> bool:
 
 def _moved(prominence: Prominence, places: Sequence[int], fixed: Collection[int]) -> list[int]:
     """The places, each where it stands out most between its neighbours."""
-    import numpy as np
-
     bounds = [0, *places, prominence.n]
     moved = []
     for turn, place in enumerate(places):

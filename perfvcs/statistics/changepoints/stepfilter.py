@@ -9,10 +9,11 @@ from itertools import pairwise
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -29,8 +30,6 @@ CLIP = 1.0  # standard deviations that a value may lie outside both levels
 
 def residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.float64]:
     """The values of a series without the means between ``places``."""
-    import numpy as np
-
     cuts = [0, *places]
     counts = np.diff([*cuts, len(series)])
     left: NDArray[np.float64] = series - np.repeat(np.add.reduceat(series, cuts) / counts, counts)
@@ -44,8 +43,6 @@ def dependent(series: Sequence[Segments], generous: Sequence[Sequence[int]]) -> 
     (1 + r) / (1 - r), at least 1, with their lag 1 autocorrelation r, which is enlarged by what
     segments that are placed where they fit best have absorbed of it.
     """
-    import numpy as np
-
     lengths = np.array([len(segments.values) for segments in series])
     starts = np.cumsum(lengths) - lengths
     # Clipped about the centres, not the means: a value halfway between two levels would move a
@@ -89,8 +86,6 @@ class Segments:
 
     def along(self, steps: Sequence[int]) -> NDArray[np.float64]:
         """The centre of its segment for each of the values."""
-        import numpy as np
-
         return np.repeat(self.centres(steps), np.diff([0, *steps, len(self.values)]))
 
 
@@ -115,8 +110,6 @@ def scores(
     sides. The pooled variance is multiplied by the inflation for dependence. If nothing varies, t
     is infinite, or 0 if the means are equal, too, or fewer than three values are left.
     """
-    import numpy as np
-
     y = np.concatenate([segments.values for segments in series])
     reach = CLIP * np.concatenate([segments.scale for segments in series])
     offset, bounds, levels = 0, [], []
@@ -192,8 +185,6 @@ def _weakest(
     fixed: Sequence[bool],
 ) -> list[bool]:
     """Which steps are taken away first, of all series."""
-    import numpy as np
-
     t, df, sizes = scores(series, steps, inflations)
     # Twice the logarithm of the likelihood ratio, whose chances hardly depend on df.
     strength = np.where(np.isinf(t), np.inf, df * np.log1p(t * t / np.maximum(df, 1)))

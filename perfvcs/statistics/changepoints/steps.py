@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -73,8 +74,6 @@ def intervals(
     changes: Sequence[ChangePoint], confidence: float = 0.99
 ) -> list[tuple[float, float]]:
     """The confidence intervals of many steps' effects, in one go."""
-    import numpy as np
-
     from perfvcs.statistics.student import quantile
 
     df = np.array([step.df for step in changes], dtype=np.float64)
@@ -118,8 +117,6 @@ def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> LevelEstim
     values clipped at 3 standard deviations: of skewed values the former is too small. Infinite of a
     single value. Source: Beaton, Tukey 1974; Huber 1981, 6.3.
     """
-    import numpy as np
-
     n, centre = len(values), start(values)
     for _ in range(20):
         z = (values - centre) / scale
@@ -152,8 +149,6 @@ def scale(values: ArrayLike) -> NDArray[np.float64]:
     median over about 170 values: neither steps nor outliers nor rarer components enlarge it. Equal
     readings have the spread of a clock that ticks at the smallest distance between values.
     """
-    import numpy as np
-
     y = np.asarray(values, dtype=np.float64)
     n = y.shape[-1]
     window, normal, stride = (
@@ -181,14 +176,10 @@ def scale(values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _windows(values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    import numpy as np
-
     return np.lib.stride_tricks.sliding_window_view(values, width, axis=-1)
 
 
 def _floor(y: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
     rounding = np.maximum(np.abs(y).max(axis=-1) * 1e-12, np.ptp(y, axis=-1) * ROUNDING)
     rounding = np.maximum(rounding, 1e-300)[..., None]
     apart = np.diff(np.sort(y, axis=-1), axis=-1)

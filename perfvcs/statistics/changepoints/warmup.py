@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from perfvcs.statistics.difference import NORMAL
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 EQUAL_LEVELS = 0.01  # logarithms of levels that count as one
@@ -49,8 +49,6 @@ def warmup(runs: Sequence[ArrayLike], alike: float = EQUAL_LEVELS) -> Warmup:
     positive. Source of segmenting: Barrett et al. 2017 (Virtual machine warmup blows
     hot and cold).
     """
-    import numpy as np
-
     from perfvcs.statistics.runs import stack
 
     given = stack(runs)
@@ -63,8 +61,6 @@ def warmup(runs: Sequence[ArrayLike], alike: float = EQUAL_LEVELS) -> Warmup:
 
 
 def _count(series: NDArray[np.float64], alike: float) -> int:
-    import numpy as np
-
     from perfvcs.statistics.changepoints.path import paths, running_median
     from perfvcs.statistics.changepoints.stepfilter import Segments, confirm, dependent
     from perfvcs.statistics.changepoints.steps import scale

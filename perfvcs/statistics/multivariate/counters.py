@@ -24,11 +24,11 @@ from perfvcs.statistics.multivariate.redundancy import (
     tree,
     varying,
 )
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 CounterChoice = Literal["learned", "shang2015"]
@@ -109,8 +109,6 @@ def structure(
     which a known counter is not finite are left out. ``ValueError`` for shapes that do not fit.
     Source: Shang et al. 2015, 4.1 and 4.2.
     """
-    import numpy as np
-
     sides = [[matrix(run, len(names)) for run in version] for version in versions]
     measured = np.ones(len(names), dtype=bool)
     for side in sides:
@@ -163,8 +161,6 @@ def compare(
     then has ``threshold`` whatever the old version looked like. ``ValueError`` for shapes that do
     not fit, and for a version without a complete observation. Source: Shang et al. 2015, section 4.
     """
-    import numpy as np
-
     from perfvcs.statistics.ranks import kolmogorov_smirnov
 
     shared = structure([old, [new]], names, distance=distance, redundancy=redundancy)

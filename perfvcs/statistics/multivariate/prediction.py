@@ -7,11 +7,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.statistics.multivariate.redundancy import varying
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 Per = Literal["observation", "total"]
@@ -35,8 +35,6 @@ def target(old: ArrayLike, new: ArrayLike) -> int:
     With the same m and k for all counters the largest statistic has the smallest p, also where all
     p are too small for a float.
     """
-    import numpy as np
-
     a, b = _scaled(matrix(old), matrix(new))
     statistics = [_steps(*pair) for pair in zip(a.T, b.T, strict=True)]
     shift = np.abs(a.mean(axis=0) - b.mean(axis=0))
@@ -64,8 +62,6 @@ def prediction_error(
     observations, of all models that fit perfectly the one with the smallest coefficients is taken
     (of standardised counters). Source: Shang et al. 2015, 4.3.2 and 4.4.
     """
-    import numpy as np
-
     columns = [target, *others]
     a, b = _scaled(matrix(old)[:, columns], matrix(new)[:, columns])
     learned, actual, useful = a[:, 0], b[:, 0], varying(a)
@@ -89,8 +85,6 @@ def cross_errors(
     """The prediction error of each good run, shape (times, counters), by a model of all other ones;
     none with fewer than two runs.
     """
-    import numpy as np
-
     matrices = [matrix(run) for run in runs]
     if len(matrices) < 2:
         return []
@@ -113,8 +107,6 @@ def thresholds(errors: ArrayLike) -> NDArray[np.float64]:
     That median is at least that of a spread of 5 %, a threshold at least 5 %. ``ValueError`` for
     fewer than two runs. Source of moderation: Smyth 2004.
     """
-    import numpy as np
-
     from perfvcs.statistics.student import quantile
 
     table = matrix(errors)
@@ -137,8 +129,6 @@ def thresholds(errors: ArrayLike) -> NDArray[np.float64]:
 
 def matrix(values: ArrayLike, counters: int | None = None) -> NDArray[np.float64]:
     """Values as a matrix (times, counters); ``ValueError`` for another shape."""
-    import numpy as np
-
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or counters not in (None, table.shape[1]):
         raise ValueError("each run needs the shape (times, counters), with the same counters")
@@ -149,8 +139,6 @@ def _scaled(*sides: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     """The sides with each counter divided by its largest magnitude, so that nothing overflows;
     ratios stay.
     """
-    import numpy as np
-
     largest = np.abs(np.concatenate(sides)).max(axis=0, initial=0.0)
     return [side / np.where(largest > 0, largest, 1.0) for side in sides]
 
@@ -159,8 +147,6 @@ def _steps(old: NDArray[np.float64], new: NDArray[np.float64]) -> int:
     """Kolmogorov and Smirnov's statistic times both numbers of observations: an integer, so that
     equals are equal.
     """
-    import numpy as np
-
     both = np.concatenate([old, new])
     below = [np.searchsorted(np.sort(side), both, side="right") for side in (old, new)]
     return int(np.abs(below[0] * len(new) - below[1] * len(old)).max())

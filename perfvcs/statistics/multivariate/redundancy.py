@@ -7,8 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -25,8 +26,6 @@ def varying(values: ArrayLike) -> NDArray[np.bool_]:
     """Which counters change at all, for values of shape (times, counters); beyond rounding, and
     False where one is not finite.
     """
-    import numpy as np
-
     x = np.asarray(values, dtype=np.float64)
     if not len(x):
         return np.zeros(x.shape[1], dtype=bool)
@@ -42,8 +41,6 @@ def standardised(values: ArrayLike) -> NDArray[np.float64]:
     """Values (times, counters), all finite, with mean 0 and unit length per counter, so that
     products are correlations; constants are 0.
     """
-    import numpy as np
-
     x = np.asarray(values, dtype=np.float64)
     if not len(x):
         return x
@@ -66,8 +63,6 @@ def redundant(values: ArrayLike, threshold: float = REDUNDANT_R2) -> list[int]:
     caller's to leave out: they are never redundant. ``ValueError`` for a value that is not finite.
     Sources: Shang et al. 2015, 4.1; Harrell 2001 (redun).
     """
-    import numpy as np
-
     x = np.asarray(values, dtype=np.float64)
     if not np.isfinite(x).all():
         raise ValueError("redundancy needs finite values")
@@ -101,8 +96,6 @@ def redundant(values: ArrayLike, threshold: float = REDUNDANT_R2) -> list[int]:
 
 def _independent(unit: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which columns the ones before them do not predict perfectly."""
-    import numpy as np
-
     basis = np.empty((len(unit), 0))
     independent = np.zeros(unit.shape[1], dtype=bool)
     for place in range(unit.shape[1]):
@@ -118,8 +111,6 @@ def _independent(unit: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each column divided by its largest magnitude, so that squares neither overflow nor vanish."""
-    import numpy as np
-
     largest = np.abs(values).max(axis=0, initial=0.0)
     scaled: NDArray[np.float64] = values / np.where(largest > 0, largest, 1.0)
     return scaled
@@ -182,8 +173,6 @@ def distances(values: ArrayLike, distance: Distance = "correlation") -> NDArray[
     >= 0, and |rho| below, so that counters with a rho of -0.01 are at 0.01 and those with -1 at 1.
     A constant is unrelated to everything. Source: Shang et al. 2015, eq. 1.
     """
-    import numpy as np
-
     unit = standardised(values)
     rho = np.clip(unit.T @ unit, -1, 1)
     apart: NDArray[np.float64] = (
@@ -202,8 +191,6 @@ def tree(distance: ArrayLike) -> ClusterTree:
     2 is one. Among equal scores the fewest clusters win. Sources: Sokal, Michener 1958
     (scipy.cluster.hierarchy); Calinski, Harabasz 1974.
     """
-    import numpy as np
-
     matrix = np.asarray(distance, dtype=np.float64)
     n = len(matrix)
     if n < 2:
@@ -228,8 +215,6 @@ def _scores(matrix: NDArray[np.float64], merges: NDArray[np.int64]) -> NDArray[n
     Distances stand for squared Euclidean ones, which 1 - rho is half of between standardised
     counters: the sum of squares of a cluster of m is the sum over its pairs, divided by m.
     """
-    import numpy as np
-
     n = len(matrix)
     score = np.full(n + 1, np.nan)
     total = matrix.sum() / 2 / n
@@ -258,8 +243,6 @@ def _scores(matrix: NDArray[np.float64], merges: NDArray[np.int64]) -> NDArray[n
 
 def _labels(merges: NDArray[np.int64], n: int, count: int) -> NDArray[np.int64]:
     """Each leaf's cluster when the last ``count - 1`` merges are undone."""
-    import numpy as np
-
     nodes = list(range(n))
     for step, (left, right) in enumerate(merges[: n - count].tolist()):
         nodes = [n + step if node in (left, right) else node for node in nodes]

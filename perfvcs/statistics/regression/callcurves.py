@@ -7,8 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from perfvcs.statistics.regression.choice import ModelChoice
@@ -44,8 +45,6 @@ def course(
     With ``within`` near sizes are one, as ``condensed.ranges`` made them. The models are fitted to
     the means of ``condensed.cells`` and chosen as ``robust.described`` does.
     """
-    import numpy as np
-
     from perfvcs.statistics.regression.condensed import BUSY_CLIP, cells, drawn_in
     from perfvcs.statistics.regression.robust import described
 

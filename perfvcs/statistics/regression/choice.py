@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from perfvcs.statistics.regression.models import MODELS, order
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from perfvcs.statistics.regression.models import Fit
@@ -84,8 +84,6 @@ class ModelChoice:
         return self._of("predict_variance", x, group)
 
     def _of(self, what: str, x: ArrayLike, group: ArrayLike) -> NDArray[np.float64]:
-        import numpy as np
-
         size, row = np.broadcast_arrays(
             np.asarray(x, dtype=np.float64), np.asarray(group, dtype=np.intp)
         )
@@ -123,8 +121,6 @@ def choose(
     less, if its AICc is lower than that one's by ``margin`` and its r2 ``CLOSE`` to 1. Sources:
     Burnham, Anderson 2002, 2.6; Stupinsky 2018, 3.2; Myers 1990 for the nested F-test.
     """
-    import numpy as np
-
     names = [model for model in MODELS if model in fits]
     if rule == "r2":
         chosen = _by_r2(fits, names)
@@ -156,8 +152,6 @@ class _Best(NamedTuple):
 
 
 def _by_r2(fits: Mapping[str, Fit], names: list[str]) -> _Best:
-    import numpy as np
-
     r2 = np.nan_to_num(np.stack([fits[model].r2 for model in names]), nan=-np.inf)
     groups = r2.shape[1]
     return _Best(r2.argmax(axis=0), np.full(groups, np.nan), np.ones(groups, dtype=bool))
@@ -179,8 +173,6 @@ def _by_aicc(
     4. The constant in place of that curve unless F-test and span speak for the curve.
     5. The rise is clear where it is large, or unlike that of a logarithm (``_clear``).
     """
-    import numpy as np
-
     some = next(iter(fits.values()))
     p = np.full(len(some.n), np.nan)
     with np.errstate(all="ignore"):
@@ -204,8 +196,6 @@ def _curve(
     gain: float,
 ) -> NDArray[np.intp]:
     """The best model but the constant, by ``scores`` of the shape (models, groups)."""
-    import numpy as np
-
     free = np.array([model in FREE for model in names])
     fixed = np.array([model != "constant" for model in names]) & ~free
     handicapped = np.where(free[:, None], scores + margin, scores)
@@ -222,8 +212,6 @@ def _chance_of_constant(
     """The p of the F-test of the best curve against the constant; NaN where there is no curve, or
     no degree of freedom.
     """
-    import numpy as np
-
     from perfvcs.statistics.student import two_sided
 
     n, flat = fits["constant"].n, fits["constant"].squares
@@ -240,8 +228,6 @@ def _of_best(columns: Sequence[NDArray[Any]], best: NDArray[np.intp]) -> NDArray
     """What the best model of each group has in columns of all models, each of the shape (groups,
     ...).
     """
-    import numpy as np
-
     return np.asarray(np.stack(columns)[best, np.arange(len(best))])
 
 
@@ -255,8 +241,6 @@ def _clear(
     """Whether the best curves rise by so much, or are so unlike a logarithm, that caches do not
     explain them.
     """
-    import numpy as np
-
     rows = np.arange(len(best))
     curves = [fits[model] for model in names]
     ends = [
@@ -276,8 +260,6 @@ def _clear(
 
 def _span(fits: Mapping[str, Fit], names: list[str], best: NDArray[np.intp]) -> NDArray[np.float64]:
     """By how much the best curve rises or falls over its sizes."""
-    import numpy as np
-
     rows = np.arange(len(best))
     curves = [fits[model] for model in names]
     spans = [curve.predict(curve.high, rows) - curve.predict(curve.low, rows) for curve in curves]
@@ -294,8 +276,6 @@ def _worth(
     """Whether the models marked ``free`` explain enough more than the best fixed one; ``fixed`` are
     the scores of these, others inf.
     """
-    import numpy as np
-
     r2 = np.stack([fits[model].r2 for model in names])
     first = fixed.argmin(axis=0)
     best = np.take_along_axis(r2, first[None], axis=0)
@@ -320,8 +300,6 @@ def _away(
 
     The exponent of log n is what it gains over the sizes.
     """
-    import numpy as np
-
     some = next(iter(fits.values()))
     low = np.maximum(some.low, 2.0)
     wide = some.high > low

@@ -7,8 +7,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
@@ -45,8 +46,6 @@ def level(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> NDArray
     weights under which a model should be fitted and chosen: without them the largest sizes decide
     everything, and the shape at the small ones is lost.
     """
-    import numpy as np
-
     size, value = np.asarray(x, dtype=np.float64), np.abs(np.asarray(y, dtype=np.float64))
     number = (
         np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
@@ -60,8 +59,6 @@ def level(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> NDArray
 
 def by_size(size: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.intp]:
     """The order of the rows by group, then by size; quick where they have it already."""
-    import numpy as np
-
     steps = np.diff(group)
     if ((steps > 0) | ((steps == 0) & (np.diff(size) >= 0))).all():
         return np.arange(len(size))
@@ -80,8 +77,6 @@ def running(
     With 0 of them a value of few is its own level, which is right however steep the curve is. No
     value counts as less than ``least`` of the mean of its group.
     """
-    import numpy as np
-
     starts = np.flatnonzero(np.append(True, np.diff(group) != 0)[: len(values)])
     lengths = np.diff(np.append(starts, len(values)))
     begin, n = np.repeat(starts, lengths), np.repeat(lengths, lengths)
@@ -123,8 +118,6 @@ class Ranges:
 
     def place(self, x: Floats) -> Numbers:
         """The range of each size; those above all belong to the last."""
-        import numpy as np
-
         return np.minimum(np.searchsorted(self.edges, x), len(self.edges) - 1)
 
 
@@ -134,8 +127,6 @@ def warm(number: ArrayLike, execution: ArrayLike) -> NDArray[np.bool_]:
 
     ``number`` counts the calls of each execution from 0, including those without a row.
     """
-    import numpy as np
-
     calls, place = (
         np.asarray(number, dtype=np.int64),
         np.unique(np.asarray(execution), return_inverse=True)[1],
@@ -160,8 +151,6 @@ def drawn_in(x: ArrayLike, y: ArrayLike, share: float = OUTLIER_SHARE) -> Floats
     ten times as often, and O(n^2) looks like O(n^3) from where they are more than
     ``OUTLIER_SHARE``. ``BUSY_CLIP`` is for what asks for nothing but the shape.
     """
-    import numpy as np
-
     size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     count = len(value)
     blocks = min(count // OUTLIER_NEIGHBOURS, BLOCKS)
@@ -194,8 +183,6 @@ def _along(size: Floats, at: Floats, level: Floats) -> Floats:
     """The curve through positive levels ``at`` rising sizes, at ``size``: on double logarithmic
     scales, and on beyond the last one.
     """
-    import numpy as np
-
     if len(at) < 2 or at[0] <= 0:
         return np.interp(size, at, level)
     u, v, where = np.log(at), np.log(level), np.log(np.maximum(size, at[0]))
@@ -213,8 +200,6 @@ def ranges(sides: tuple[ArrayLike, ...], executions: int = 1) -> Ranges | None:
     of its own), up to ``MOST_SIZES`` of them, and are joined until each holds three calls per
     execution on every side.
     """
-    import numpy as np
-
     columns = [np.unique(np.asarray(side, dtype=np.float64), return_counts=True) for side in sides]
     distinct = np.unique(np.concatenate([sizes for sizes, _ in columns]))
     if len(distinct) <= MOST_SIZES:
@@ -252,8 +237,6 @@ def cells(
     In a range each mean is moved to the range's size along the curve of all, so that it does not
     matter which sizes an execution had.
     """
-    import numpy as np
-
     size, value, number = (
         np.asarray(x, dtype=np.float64),
         np.asarray(y, dtype=np.float64),
@@ -275,16 +258,12 @@ def cells(
 
 def _moved(mean: Floats, size: Floats, where: Numbers, at: Floats, slopes: Floats) -> Floats:
     """Means at the sizes of their ranges; no mean above 0 gets below it."""
-    import numpy as np
-
     means = mean + slopes[where] * (at[where] - size)
     return np.where((means > 0) | (mean <= 0), means, mean)
 
 
 def _slopes(size: Floats, value: Floats, part: Numbers, ranges: int) -> Floats:
     """The slope of the curve through the means of all ranges, at each."""
-    import numpy as np
-
     count = np.bincount(part, minlength=ranges)
     there = np.flatnonzero(count)
     slopes = np.zeros(ranges)
@@ -300,8 +279,6 @@ def _joined(counts: Floats, least: int) -> Numbers:
     """Neighbours joined until each has ``least`` on every side; counts are of the shape (sides,
     ranges), the rest joins the last.
     """
-    import numpy as np
-
     owner, total, number = [], np.zeros(len(counts)), 0
     for column in counts.T:
         owner.append(number)

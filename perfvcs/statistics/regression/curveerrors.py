@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.statistics.regression.condensed import running
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -61,8 +61,6 @@ def pair(
     leaves by straight lines between the means of neighbouring ranges. Rows with a NaN or an
     infinity are left out. ``ValueError`` for columns of different lengths.
     """
-    import numpy as np
-
     sides = [_side(x1, y1, group1), _side(x2, y2, group2)]
     x = np.concatenate([side.size for side in sides])
     y = np.concatenate([side.value for side in sides])
@@ -117,8 +115,6 @@ class _Side(NamedTuple):
 
 
 def _side(x: ArrayLike, y: ArrayLike, group: ArrayLike | None) -> _Side:
-    import numpy as np
-
     size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     number = (
         np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
@@ -131,8 +127,6 @@ def _side(x: ArrayLike, y: ArrayLike, group: ArrayLike | None) -> _Side:
 
 def _edges(*columns: NDArray[np.float64] | NDArray[np.intp]) -> NDArray[np.bool_]:
     """The indices at which runs of equal rows begin."""
-    import numpy as np
-
     edges = np.ones(len(columns[0]), dtype=bool)
     if len(edges):
         edges[1:] = np.logical_or.reduce([np.diff(column) != 0 for column in columns])
@@ -141,8 +135,6 @@ def _edges(*columns: NDArray[np.float64] | NDArray[np.intp]) -> NDArray[np.bool_
 
 def _counts(number: NDArray[np.intp], side: NDArray[np.intp], total: int = 0) -> NDArray[np.intp]:
     """How many rows of either side each number has; shape (numbers, 2)."""
-    import numpy as np
-
     most = max(total, int(number.max(initial=-1)) + 1)
     return np.bincount(2 * number + side, minlength=2 * most).reshape(most, 2)
 
@@ -150,8 +142,6 @@ def _counts(number: NDArray[np.intp], side: NDArray[np.intp], total: int = 0) ->
 def _mean(
     number: NDArray[np.intp], values: NDArray[np.float64], total: int = 0
 ) -> NDArray[np.float64]:
-    import numpy as np
-
     return np.bincount(number, values, total) / np.maximum(np.bincount(number, minlength=total), 1)
 
 
@@ -165,8 +155,6 @@ def _curve(
     """The best model of both sides together at each row; 0 where the sizes agree, and nothing need
     be known of the curve.
     """
-    import numpy as np
-
     from perfvcs.statistics.regression.choice import choose
     from perfvcs.statistics.regression.fitting import fit
     from perfvcs.statistics.regression.models import MODELS
@@ -190,8 +178,6 @@ def _along(
     """The common curve at each row: through the means of the places, straight between neighbours
     and beyond the last.
     """
-    import numpy as np
-
     if len(middle) < 2 or exact[owner].all():
         return mean[where]
     run, rise = np.diff(middle), np.diff(mean)
@@ -206,8 +192,6 @@ def _along(
 
 def absolute(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
     """f(x_i) - f_b(x_i), in the unit of the values (5.1)."""
-    import numpy as np
-
     with np.errstate(invalid="ignore"):
         residuals: NDArray[np.float64] = np.subtract(target, baseline, dtype=np.float64)
     return residuals
@@ -215,8 +199,6 @@ def absolute(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
 
 def relative(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
     """f(x_i) / f_b(x_i) - 1 (5.2); infinite where only the baseline is 0, and 0 where both are."""
-    import numpy as np
-
     delta, level = np.broadcast_arrays(
         absolute(target, baseline), np.asarray(baseline, dtype=np.float64)
     )
@@ -228,8 +210,6 @@ def mean_squared(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
     """The mean of the squared absolute errors over the last axis, in the squared unit (5.3); NaN
     for no sizes.
     """
-    import numpy as np
-
     squares = absolute(target, baseline) ** 2
     if squares.shape[-1] == 0:
         return np.full(squares.shape[:-1], np.nan)
@@ -240,8 +220,6 @@ def leverage(target: ArrayLike) -> NDArray[np.float64]:
     """How far each value lies from the mean of all: (f(x_i) - mean)^2 / sum (f(x_j) - mean)^2 + 1/n
     (5.4); 1/n where all are equal.
     """
-    import numpy as np
-
     values = np.asarray(target, dtype=np.float64)
     away = (values - values.sum(axis=-1, keepdims=True) / max(values.shape[-1], 1)) ** 2
     total = away.sum(axis=-1, keepdims=True)
@@ -257,8 +235,6 @@ def studentized(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
     for a single size. An equal error everywhere gives values about 1, with a mean square of 1 + 2/n
     (table 6.2); an outlier stands out.
     """
-    import numpy as np
-
     delta = absolute(target, baseline)
     n = delta.shape[-1]
     if n < 2:

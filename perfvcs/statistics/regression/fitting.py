@@ -16,11 +16,11 @@ from perfvcs.statistics.regression.models import (
     transform,
 )
 from perfvcs.statistics.regression.projection import BLOCK_ROWS, RowBlock, blocks, parabola, project
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -65,8 +65,6 @@ def fit(
     Sources: Stupinsky 2018, ch. 3.2; AICc: Hurvich, Tsai 1989; the scale of a curve by projection:
     Golub, Pereyra 1973.
     """
-    import numpy as np
-
     for model in models:
         if model not in FITTED_MODELS:
             transform(model, 1.0)  # says what there is
@@ -110,8 +108,6 @@ class _FitColumns(NamedTuple):
 def _columns(
     x: ArrayLike, y: ArrayLike, group: ArrayLike | None, weights: ArrayLike | None
 ) -> _FitColumns:
-    import numpy as np
-
     size, value = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     number = (
         np.zeros(size.shape, dtype=np.intp) if group is None else np.asarray(group, dtype=np.intp)
@@ -124,8 +120,6 @@ def _columns(
 
 
 def _unknown(model: str, total: int, counts: NDArray[np.intp]) -> Fit:
-    import numpy as np
-
     def column() -> NDArray[np.float64]:
         return np.full(total, np.nan)
 
@@ -153,15 +147,11 @@ def _undefined(
     model: str, n: NDArray[np.intp], low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> Fit:
     """A model that no group has."""
-    import numpy as np
-
     several, nan = np.full((len(n), max(2, parameters(model))), np.nan), np.full(len(n), np.nan)
     return Fit(model, several, several, nan, nan, nan, nan, n, nan, nan, low, high, nan, nan, nan)
 
 
 def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
-    import numpy as np
-
     low, high = block.least(block.x), block.most(block.x)
     weight = block.total(np.ones(len(block.x)))
     with np.errstate(all="ignore"):  # what overflows or is not defined becomes NaN below
@@ -198,8 +188,6 @@ def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
 
 
 def _constant(block: RowBlock, weight: NDArray[np.float64]) -> FittedLine:
-    import numpy as np
-
     mean = block.total(block.y) / weight
     squares = block.squares(block.y - block.spread(mean), block.y)
     return FittedLine(
@@ -229,8 +217,6 @@ def _results(
     """What is known of models by their lines and their sums of squares; all at once, in arrays of
     the shape (models, groups).
     """
-    import numpy as np
-
     columns = [
         [line.b0, line.b1, line.squares, line.weight, line.centre, line.spread, squares]
         for line, squares in lines.values()
@@ -300,8 +286,6 @@ def _results(
 def _bent(
     block: RowBlock, flat: FittedLine, low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> Fit:
-    import numpy as np
-
     curve, n = parabola(block), block.lengths
     df = n - parameters(FULL_QUADRATIC)
     variance = np.where(df > 0, curve.squares / df, np.nan)
@@ -350,8 +334,6 @@ def _explained(
     n: NDArray[np.intp], count: NDArray[np.intp], squares: NDArray[np.float64], flat: FittedLine
 ) -> _Explained:
     """What follows from the sums of squared residuals of models with so many parameters."""
-    import numpy as np
-
     df, estimated = n - count, count + 1
     share = np.where(flat.squares == 0, 0.0, 1 - squares / flat.squares)
     adjusted = np.where(df > 0, 1 - (1 - share) * (n - 1) / np.maximum(df, 1), np.nan)

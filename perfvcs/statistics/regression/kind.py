@@ -10,11 +10,11 @@ from perfvcs.statistics.regression.curveerrors import pair
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import MODELS, SHAPED, evaluate, transform
 from perfvcs.statistics.regression.robust import ScatterLaws
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
     from perfvcs.statistics.regression.curveerrors import Pairs
@@ -72,8 +72,6 @@ class ErrorKind:
         """The error of a group at sizes ``x``, in the unit of the values; 0 for "none", NaN where
         unknown.
         """
-        import numpy as np
-
         name = self.name(group)
         if name is None or name == "none":
             return np.full(np.shape(x), np.nan if name is None else 0.0)
@@ -158,8 +156,6 @@ def kind_of(
     confidence: float = 0.99,
 ) -> ErrorKind:
     """``kind`` of values that are brought together already, with what is known of their scatter."""
-    import numpy as np
-
     from perfvcs.statistics.student import quantile
 
     weights, names = scatter.weights, [name for name in MODELS if name in family]
@@ -219,8 +215,6 @@ def _chances(pairs: Pairs, weights: Floats, candidates: Sequence[KindFit]) -> Fl
     """The p of each candidate against none by the F-test, NaN where a group has too few sizes for
     it; shape (candidates, groups).
     """
-    import numpy as np
-
     from perfvcs.statistics.student import f_tail
 
     n = np.bincount(pairs.group, minlength=pairs.groups)
@@ -235,8 +229,6 @@ def _chances(pairs: Pairs, weights: Floats, candidates: Sequence[KindFit]) -> Fl
 
 def _least(chance: Floats) -> Floats:
     """The least p of all candidates, corrected for how many they are."""
-    import numpy as np
-
     return np.asarray(np.minimum(np.nan_to_num(chance, nan=1.0).min(axis=0) * len(chance), 1.0))
 
 
@@ -246,8 +238,6 @@ def _worthy(n: NDArray[np.intp], values: Floats) -> Floats:
     BIC asks for ln n, which one in five of equal offsets on six sizes reaches: so it is no less
     than what an F-test at ``OFFSET`` asks for.
     """
-    import numpy as np
-
     from perfvcs.statistics.student import quantile
 
     df = np.maximum(n - 2.0, 1.0)
@@ -264,8 +254,6 @@ def _tame(
     """The candidates, and the differences that they are fitted to: those far from the best curve
     are pulled in (Huber 1981, 7.7).
     """
-    import numpy as np
-
     raw, tamed = pairs.difference, pairs
     wide = (np.bincount(pairs.group, minlength=pairs.groups) >= ENOUGH_SIZES)[pairs.group]
     scale = np.sqrt(weights)
@@ -294,8 +282,6 @@ def _worth(
     """Which candidates explain enough more of each group than the best one that is not ``doubted``;
     shape (candidates, groups).
     """
-    import numpy as np
-
     total, linear, square = (
         np.bincount(pairs.group, weights * pairs.difference**power, pairs.groups)
         for power in (0, 1, 2)
@@ -310,8 +296,6 @@ def _worth(
 
 def _best(pairs: Pairs, candidates: Sequence[KindFit]) -> NDArray[np.float64]:
     """The closest of the candidates at each row."""
-    import numpy as np
-
     squares = np.stack(
         [
             np.where(np.isfinite(candidate.squares), candidate.squares, np.inf)
@@ -336,8 +320,6 @@ def _candidates(
     pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]
 ) -> Iterator[KindFit]:
     """The curves through 0 and those with an offset; all arrays of the shape (groups,)."""
-    import numpy as np
-
     nan, zero = np.full(pairs.groups, np.nan), np.zeros(pairs.groups)
     fits = fit(pairs.x, pairs.difference, pairs.group, weights, groups=pairs.groups, models=names)
     for name in names:
@@ -354,8 +336,6 @@ def _candidates(
 
 def _through(name: str, pairs: Pairs, weights: NDArray[np.float64]) -> KindFit:
     """y = b f(x), without an offset."""
-    import numpy as np
-
     f = transform(name, pairs.x)
     with np.errstate(all="ignore"):
         weighted = weights * f

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 # From the slowest growth to the fastest: the order of `best-model-order`, and of preference among
@@ -103,23 +104,17 @@ class Fit:
     @property
     def known(self) -> NDArray[np.bool_]:
         """For which groups the model is there; shape (groups,)."""
-        import numpy as np
-
         return np.asarray(np.isfinite(self.coefficients).all(axis=1))
 
     @property
     def df(self) -> NDArray[np.float64]:
         """Degrees of freedom of ``variance``: rows less the model's coefficients, at least 0."""
-        import numpy as np
-
         return np.maximum(self.n - parameters(self.model), 0).astype(np.float64)
 
     def predict(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
         """The curve's value at sizes ``x`` of groups ``group``, which are broadcast; NaN where
         unknown, inf beyond what a float holds.
         """
-        import numpy as np
-
         rows = np.asarray(group, dtype=np.intp)
         return evaluate(
             self.model,
@@ -133,8 +128,6 @@ class Fit:
 
         ``ValueError`` for ``FULL_QUADRATIC``.
         """
-        import numpy as np
-
         rows = np.asarray(group, dtype=np.intp)
         with np.errstate(over="ignore", invalid="ignore"):
             share = np.broadcast_to(
@@ -161,8 +154,6 @@ def transform(model: str, x: ArrayLike) -> NDArray[np.float64]:
 
     x ln x is 0 at 0, its limit. ``ValueError`` for an unknown model.
     """
-    import numpy as np
-
     size = np.asarray(x, dtype=np.float64)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         match model.removeprefix("linearised "):
@@ -189,8 +180,6 @@ def evaluate(
     """A model's value at ``x`` for given coefficients, all broadcast; NaN where it is not defined,
     inf beyond what a float holds.
     """
-    import numpy as np
-
     first, second = np.asarray(b0, dtype=np.float64), np.asarray(b1, dtype=np.float64)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         f = transform("linear" if model == FULL_QUADRATIC else model, x)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -37,8 +38,6 @@ class RowBlock:
 
     def total(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The weighted sum per group."""
-        import numpy as np
-
         sums: NDArray[np.float64] = np.add.reduceat(
             rows if self.w is None else rows * self.w, self.starts
         )
@@ -46,28 +45,20 @@ class RowBlock:
 
     def spread(self, groups: NDArray[np.float64]) -> NDArray[np.float64]:
         """Each group's number at each of its rows."""
-        import numpy as np
-
         return np.repeat(groups, self.lengths)
 
     def only(self, rows: NDArray[np.bool_], lengths: NDArray[np.intp]) -> RowBlock:
         """The rows of some of the groups, which are so long."""
-        import numpy as np
-
         w = None if self.w is None else self.w[rows]
         return RowBlock(self.x[rows], self.y[rows], w, np.cumsum(lengths) - lengths, lengths)
 
     def least(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The smallest value per group."""
-        import numpy as np
-
         smallest: NDArray[np.float64] = np.minimum.reduceat(rows, self.starts)
         return smallest
 
     def most(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The largest value per group."""
-        import numpy as np
-
         largest: NDArray[np.float64] = np.maximum.reduceat(rows, self.starts)
         return largest
 
@@ -77,8 +68,6 @@ class RowBlock:
         """The weighted sum of squared residuals, 0 where they are but the rounding of the
         values.
         """
-        import numpy as np
-
         sums = self.total(residuals * residuals)
         exact = self._exact if values is self.y else self.total((ROUNDING * values) ** 2)
         return np.where(sums <= exact, 0.0, sums)
@@ -97,8 +86,6 @@ def blocks(
     """Blocks of whole groups, with the numbers of the groups in them; groups without rows are in
     none.
     """
-    import numpy as np
-
     present = np.flatnonzero(counts)
     ends = np.cumsum(counts[present])
     first = 0
@@ -132,8 +119,6 @@ def parabola(block: RowBlock) -> Parabola:
 
     Source: Forsythe 1957, Generation and use of orthogonal polynomials for data-fitting.
     """
-    import numpy as np
-
     weight = block.total(np.ones(len(block.x)))
     centre, mean = block.total(block.x) / weight, block.total(block.y) / weight
     u, rest = block.x - block.spread(centre), block.y - block.spread(mean)
@@ -202,8 +187,6 @@ def project(
     a float is NaN. One-dimensional Gauss-Newton on theta with halved steps, since for a given theta
     the best b0 is known. Sources: Golub, Pereyra 1973; Kaufman 1975.
     """
-    import numpy as np
-
     size = block.least(u), block.most(u)
     middle, width = (size[0] + size[1]) / 2, size[1] - size[0]
     able = np.isfinite(width) & (width > 0) & (high > low)
@@ -243,8 +226,6 @@ def _converged(
     block: RowBlock, v: NDArray[np.float64], start: NDArray[np.float64], able: NDArray[np.bool_]
 ) -> _Converged:
     """The best shapes from those at the ``start``."""
-    import numpy as np
-
     theta, fine = start.copy(), ~able
     best = _sums(block, v, start)
     sums = Sums(*(column.copy() for column in best))
@@ -294,8 +275,6 @@ def _begin(
     block: RowBlock, v: NDArray[np.float64], theta: NDArray[np.float64], blind: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """The best shape of a few for the groups that have no start."""
-    import numpy as np
-
     most = np.full(len(theta), -np.inf)
     for guess in STARTS:
         explained = _sums(block, v, np.where(blind, guess, theta)).explained()
@@ -306,8 +285,6 @@ def _begin(
 
 def _sums(block: RowBlock, v: NDArray[np.float64], theta: NDArray[np.float64]) -> Sums:
     """With g at most 1: its largest value is at one end."""
-    import numpy as np
-
     g = block.spread(theta) * v
     g -= block.spread(np.abs(theta) / 2)
     np.exp(g, out=g)

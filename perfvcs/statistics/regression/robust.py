@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from perfvcs.statistics.difference import NORMAL, medians
 from perfvcs.statistics.regression.condensed import by_size, level, running
 from perfvcs.statistics.regression.models import MODELS
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.statistics.regression.curveerrors import Pairs
@@ -69,8 +69,6 @@ class ScatterLaws:
         """1 / variance of each difference but for a factor per group, by the likeliest law; shape
         (rows,).
         """
-        import numpy as np
-
         weights = np.ones(len(self.pairs.x))
         best = self._likelihoods.argmax(axis=0)
         for law in np.unique(best).tolist():
@@ -82,8 +80,6 @@ class ScatterLaws:
         """The rows of those ``wanted`` groups (groups,) for which another law is likely too, and
         their weights by it; law by law.
         """
-        import numpy as np
-
         logs = self._likelihoods
         likely = logs >= logs.max(axis=0, initial=-np.inf) - DOUBT
         likely[logs.argmax(axis=0), np.arange(self.pairs.groups)] = False
@@ -94,15 +90,11 @@ class ScatterLaws:
 
     def _rows(self, groups: NDArray[np.bool_]) -> RowSelection:
         """The rows of these groups (groups,)."""
-        import numpy as np
-
         return slice(None) if groups.all() else np.flatnonzero(groups[self.pairs.group])
 
     @cached_property
     def _levels(self) -> tuple[Floats, Floats]:
         """The squared levels of both sides."""
-        import numpy as np
-
         pairs = self.pairs
         sides = np.abs(pairs.baseline), np.abs(pairs.target)
         least = np.full(pairs.groups, np.inf)
@@ -118,8 +110,6 @@ class ScatterLaws:
     @cached_property
     def _range(self) -> tuple[Floats, Floats]:
         """The smallest and the largest squared level of each group."""
-        import numpy as np
-
         low, high = np.full(self.pairs.groups, np.inf), np.zeros(self.pairs.groups)
         for squared in self._levels:
             np.minimum.at(low, self.pairs.group, squared)
@@ -151,8 +141,6 @@ class ScatterLaws:
     @cached_property
     def _likelihoods(self) -> Floats:
         """The logarithm of the likelihood of each law; shape (laws, groups)."""
-        import numpy as np
-
         pairs = self.pairs
         # The steps from one group to the next are in none: they are counted as those of another
         # group, behind the last.
@@ -203,8 +191,6 @@ def described(
     lines through each two of them, on double logarithmic scales. Sources: Theil 1950 for the lines,
     Rousseeuw, Leroy 1987, ch. 1, for least squares in rounds.
     """
-    import numpy as np
-
     from perfvcs.statistics.regression.choice import choose
     from perfvcs.statistics.regression.fitting import fit
 
@@ -241,8 +227,6 @@ def described(
 
 def _joined(changed: Flags, new: Mapping[str, Fit], old: Mapping[str, Fit]) -> dict[str, Fit]:
     """The new fits of the groups that ``changed``, the old ones of the others."""
-    import numpy as np
-
     joined = {}
     for model, fit in old.items():
         pairs = {
@@ -263,8 +247,6 @@ def _judged(size: Floats, value: Floats, group: Numbers, groups: int) -> Flags:
     """The groups that have enough sizes, all of them different, and only values above 0 at sizes
     above 0.
     """
-    import numpy as np
-
     order = by_size(size, group)
     again = np.append(False, (np.diff(size[order]) == 0) & (np.diff(group[order]) == 0))[
         : len(order)
@@ -281,8 +263,6 @@ def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags
     """The rows of each group that is ``judged`` that are farthest from what their neighbours let
     expect.
     """
-    import numpy as np
-
     order = by_size(size, group)
     at, of, counts = size[order], group[order], np.bincount(group, minlength=len(judged))
     begin = np.cumsum(counts) - counts
@@ -312,8 +292,6 @@ def _uneven(v: Floats, group: Numbers, position: Numbers, counts: Numbers) -> Fl
     """Rows that are worth a look: at either end of their group, some way off the median of the five
     around them, or all where one jumps.
     """
-    import numpy as np
-
     left = counts[group] - 1 - position
     uneven: Flags = (position < 2) | (left < 2)
     inner = np.flatnonzero(~uneven)
@@ -327,8 +305,6 @@ def _uneven(v: Floats, group: Numbers, position: Numbers, counts: Numbers) -> Fl
 
 def _predicted(u: Floats, v: Floats, at: Floats) -> Floats:
     """The median of what the lines through each two of a row's neighbours say ``at`` it."""
-    import numpy as np
-
     first, second = np.triu_indices(u.shape[1], 1)
     slope = (v[:, second] - v[:, first]) / (u[:, second] - u[:, first])
     predicted: Floats = np.median(v[:, first] + slope * (at[:, None] - u[:, first]), axis=1)
@@ -339,8 +315,6 @@ def _beyond(gap: Floats, count: Floats, group: Numbers, groups: int, before: Fla
     """Which rows are far off the curve by the spread of those not left out ``before``; none of a
     group where too many would be.
     """
-    import numpy as np
-
     far: Flags = np.abs(gap) > np.log(RATIO_APART)
     asked = np.bincount(group, far, groups) > 0
     if not asked.any():

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.statistics.regression.condensed import by_size
 from perfvcs.statistics.regression.models import FULL_QUADRATIC, MODELS
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.statistics.regression.choice import ChoiceRule, ModelChoice
@@ -113,8 +113,6 @@ def iterative(
     """Fit growing random parts, each holding the one before, until all rows are in: ``steps`` shows
     when the choice settled.
     """
-    import numpy as np
-
     place, count = _shuffled(points, seed), _count(points)
     taken = []
     for step in range(1, steps):
@@ -132,8 +130,6 @@ def initial_guess(
 
     A group whose sample fits none of the models has none.
     """
-    import numpy as np
-
     from perfvcs.statistics.regression.choice import ModelChoice
 
     count = _count(points)
@@ -168,8 +164,6 @@ def interval(
     points: ModelPoints, models: Sequence[str], rule: ChoiceRule, steps: int
 ) -> FittedPieces:
     """Cut each group's range of sizes into ``steps`` equal parts and fit each apart."""
-    import numpy as np
-
     low, high = _ends(points, points.group, points.groups)
     width = np.where(high > low, high / steps - low / steps, 1.0)[points.group]
     part = np.clip(((points.x - low[points.group]) / width).astype(np.intp), 0, steps - 1)
@@ -187,8 +181,6 @@ def bisection(
     of the whole, and this one misses it by ``MISSED`` (root mean square): values without noise
     would be cut for nothing. A half has ``LEAST_HALF`` sizes or more.
     """
-    import numpy as np
-
     piece = points.group.copy()
     open_ = np.full(piece.shape, fill_value=True)
     for _ in range(min(steps, MOST_HALVINGS)):
@@ -215,8 +207,6 @@ def _halves(points: ModelPoints, number: NDArray[np.intp], pieces: int) -> NDArr
     """For each row, with the number of its piece, which half of the piece's range it is in: 0 or
     1.
     """
-    import numpy as np
-
     low, high = _ends(points, number, pieces)
     return (points.x > (low / 2 + high / 2)[number]).astype(np.intp)
 
@@ -225,8 +215,6 @@ def _better(
     outer: ModelPoints, inner: ModelPoints, models: Sequence[str], rule: ChoiceRule
 ) -> NDArray[np.bool_]:
     """For each half whether it fits better than its whole; shape (2 * pieces,)."""
-    import numpy as np
-
     whole, halves = _whole(outer, models, rule).choice, _whole(inner, models, rule).choice
     count = _count(inner)
     enough = (_sizes(inner) >= LEAST_HALF) & (halves.index >= 0)
@@ -249,8 +237,6 @@ def _better(
 
 def _sizes(points: ModelPoints) -> NDArray[np.intp]:
     """How many different sizes each group has."""
-    import numpy as np
-
     order = by_size(points.x, points.group)
     x, group = points.x[order], points.group[order]
     return np.bincount(
@@ -260,8 +246,6 @@ def _sizes(points: ModelPoints) -> NDArray[np.intp]:
 
 def _rounding(points: ModelPoints) -> NDArray[np.float64]:
     """The sum of squares that the rounding of the values makes, per group."""
-    import numpy as np
-
     weights = np.ones(len(points.y)) if points.weights is None else points.weights
     return np.asarray(
         np.bincount(points.group, weights * (2.0**-48 * points.y) ** 2, points.groups) + 1e-300,
@@ -275,8 +259,6 @@ def _apart(
     """Each piece (any numbers, of rows of one group) fitted separately; in order of the groups and
     of the sizes.
     """
-    import numpy as np
-
     _, first, number = np.unique(piece, return_index=True, return_inverse=True)
     low, _ = _ends(points, number, len(first))
     order = np.lexsort((low, points.group[first]))
@@ -287,8 +269,6 @@ def _apart(
 
 
 def _whole(points: ModelPoints, models: Sequence[str], rule: ChoiceRule) -> FittedPieces:
-    import numpy as np
-
     from perfvcs.statistics.regression.choice import choose
 
     fits = _fit(points, models)
@@ -304,8 +284,6 @@ def _fit(points: ModelPoints, models: Sequence[str]) -> dict[str, Fit]:
 
 
 def _count(points: ModelPoints) -> NDArray[np.intp]:
-    import numpy as np
-
     return np.bincount(points.group, minlength=points.groups)
 
 
@@ -315,8 +293,6 @@ def _ends(
     """The smallest and the largest size of each of ``total`` numbers; inf and -inf where one has no
     rows.
     """
-    import numpy as np
-
     low, high = np.full(total, np.inf), np.full(total, -np.inf)
     np.minimum.at(low, number, points.x)
     np.maximum.at(high, number, points.x)
@@ -325,8 +301,6 @@ def _ends(
 
 def _shuffled(points: ModelPoints, seed: int) -> NDArray[np.intp]:
     """For each row its place in a random order of its group."""
-    import numpy as np
-
     random = np.random.default_rng(seed)
     order = np.lexsort((random.random(len(points.x)), points.group))
     count = _count(points)

@@ -1,0 +1,31 @@
+"""numpy, which is imported with the first of its names that is used: many commands use none.
+
+>>> from perfvcs.system.numeric import np
+>>> np.arange(3).tolist()
+[0, 1, 2]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__all__ = ["np"]
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+
+    class Deferred:
+        """A module in whose place this stands until a name of it is asked for."""
+
+        def __init__(self, name: str) -> None:
+            self._module = name
+
+        def __getattr__(self, name: str) -> object:
+            from importlib import import_module
+
+            value = getattr(import_module(self._module), name)
+            setattr(self, name, value)
+            return value
+
+    np = Deferred("numpy")
