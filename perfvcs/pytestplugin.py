@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.measure.progress import Progress
 from perfvcs.text.characters import printable
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def pytest_terminal_summary(
             terminalreporter.write_line(printable(line))
 
 
-class Spoken:
+class Spoken(Progress):
     """Tells on pytest's own terminal how far measuring is."""
 
     def __init__(self, reporter: pytest.TerminalReporter | None) -> None:
@@ -90,12 +91,6 @@ class Spoken:
     def begin(self, total: int) -> None:
         """A line."""
         self.say(f"\nmeasuring the tests in {total} processes")
-
-    def step(self, what: str) -> None:
-        """Nothing."""
-
-    def drop(self, steps: int) -> None:
-        """Nothing."""
 
     def say(self, line: str) -> None:
         """A line."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ from perfvcs.check.vocabulary import said
 from perfvcs.ci.civerdict import Alarm, CausesOfUnit, CiVerdict, receipt, word_of
 from perfvcs.environment.variables import hidden
 from perfvcs.errors import PerfError
+from perfvcs.measure.progress import PassedOn
 from perfvcs.measure.session import CollectFailed
 from perfvcs.reports.check import Background, Check
 from perfvcs.reports.inturns import measure
@@ -41,24 +42,12 @@ NOTE = 300  # characters of a note
 MOST_NAMED_FILES = 3  # changed files that a reason names
 
 
-@dataclass
-class Heard:
+class Heard(PassedOn):
     """A progress that remembers what failed, for the reports."""
 
-    inner: Progress
-    failed: list[str] = field(default_factory=list)
-
-    def begin(self, total: int) -> None:
-        """Handed on."""
-        self.inner.begin(total)
-
-    def step(self, what: str) -> None:
-        """Handed on."""
-        self.inner.step(what)
-
-    def drop(self, steps: int) -> None:
-        """Handed on."""
-        self.inner.drop(steps)
+    def __init__(self, inner: Progress) -> None:
+        super().__init__(inner)
+        self.failed: list[str] = []
 
     def say(self, line: str) -> None:
         """Hands the line on, without tokens."""

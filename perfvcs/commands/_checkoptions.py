@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import click
 from click.core import ParameterSource
 
-from perfvcs.commands._options import share
-
 if TYPE_CHECKING:
     from perfvcs.check.method import CheckRequest
     from perfvcs.hosts.tls import Scheduler
@@ -82,9 +80,7 @@ class CheckOptions(NamedTuple):
         """What is asked of the comparison."""
         from perfvcs.check.method import CheckRequest
 
-        return CheckRequest(
-            self.method, share(self.delta), share(self.within), self.assume_same_machine
-        )
+        return CheckRequest(self.method, self.delta, self.within, self.assume_same_machine)
 
     def request(self, wanted: BenchmarkFilter) -> Request:
         """What is asked of the measurement of some benchmarks; none: of all."""

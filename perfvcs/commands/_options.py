@@ -72,15 +72,70 @@ class Percent(click.FloatRange):
         return super().convert(number, param, ctx)
 
 
-def budget(
-    ctx: click.Context,  # noqa: ARG001
-    parameter: click.Parameter,  # noqa: ARG001
-    text: str | None,
-) -> float | None:
-    """The seconds of a ``--budget``: its callback."""
-    from perfvcs.jobs.config import seconds
+def budget_option(help: str, usual: str | None = None) -> Callable[[Any], Any]:
+    """``--budget`` in seconds; None where there is neither a time nor a usual one."""
 
-    return None if text is None else seconds(text, "--budget")
+    def read(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:  # noqa: ARG001
+        from perfvcs.jobs.config import seconds
+
+        return seconds(text, "--budget") if text else None
+
+    return click.option(
+        "--budget",
+        metavar="TIME",
+        default=usual,
+        show_default=usual is not None,
+        callback=read,
+        help=help,
+    )
+
+
+def _share(ctx: click.Context, parameter: click.Parameter, percent: float | None) -> float | None:  # noqa: ARG001
+    """A number of percent as a share."""
+    return None if percent is None else percent / 100
+
+
+def delta_option(
+    help: str, usual: float | None = None, shown: str = "by metric, mostly 1"
+) -> Callable[[Any], Any]:
+    """``--delta`` as a share, with its usual number of percent, or what is ``shown`` of that."""
+    return click.option(
+        "--delta",
+        metavar="PERCENT",
+        type=Percent(),
+        default=usual,
+        show_default=shown if usual is None else True,
+        callback=_share,
+        help=help,
+    )
+
+
+def sample_option(help: str, usual: int) -> Callable[[Any], Any]:
+    """``--sample``."""
+    return click.option(
+        "--sample", metavar="N", type=click.IntRange(0), default=usual, show_default=True, help=help
+    )
+
+
+within = click.option(
+    "--within",
+    metavar="PERCENT",
+    type=Percent(),
+    callback=_share,
+    help="Count a comparison as settled if its interval lies within ±PERCENT.",
+)
+commit_url = click.option(
+    "--commit-url",
+    metavar="URL",
+    help="Address of a commit, with {id}, or none; guessed from the remote by default.",
+)
+format_option = click.option(
+    "--option",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Option of the format; may be repeated.",
+)
 
 
 def options_as(shape: Callable[..., T]) -> Callable[[Callable[[T], None]], Callable[..., None]]:
@@ -94,11 +149,6 @@ def options_as(shape: Callable[..., T]) -> Callable[[Callable[[T], None]], Calla
         return command
 
     return decorate
-
-
-def share(percent: float | None) -> float | None:
-    """A number of percent as a share."""
-    return None if percent is None else percent / 100
 
 
 def host_options(function: Callable[..., None]) -> Callable[..., None]:

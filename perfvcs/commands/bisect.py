@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from perfvcs.commands._completion import words
-from perfvcs.commands._options import FilePath, Percent, host_options, measuring, options_as, share
+from perfvcs.commands._options import (
+    FilePath,
+    budget_option,
+    delta_option,
+    host_options,
+    measuring,
+    options_as,
+)
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -26,7 +33,7 @@ class BisectOptions(NamedTuple):
     wanted: FilterWords
     improvement: bool
     delta: float | None
-    budget: str
+    budget: float | None
     merged: bool
     blames: bool
     dry_run: bool
@@ -52,19 +59,8 @@ class BisectOptions(NamedTuple):
 @click.argument("words", nargs=-1, metavar="[GOOD] [BAD] [BENCHMARK]", shell_complete=words)
 @benchmark_options("configured")
 @click.option("--improvement", is_flag=True, help="Find the commit that made it faster.")
-@click.option(
-    "--delta",
-    metavar="PERCENT",
-    type=Percent(),
-    show_default="1",
-    help="Smallest difference between the ends that counts.",
-)
-@click.option(
-    "--budget",
-    metavar="TIME",
-    default="",
-    help="Stop after this time, such as 30min, and report what is known.",
-)
+@delta_option("Smallest difference between the ends that counts.", shown="1")
+@budget_option("Stop after this time, such as 30min, and report what is known.")
 @click.option("--merged", is_flag=True, help="If a merge is the cause, search the merged commits.")
 @click.option(
     "--blame",
@@ -101,7 +97,7 @@ def command(options: BisectOptions) -> None:
 
     Exits with 4 if the ends do not differ or several commits remain possible.
     """
-    from perfvcs.jobs.config import load, seconds
+    from perfvcs.jobs.config import load
     from perfvcs.locate.bisect.bisection import Asked, bisect, listed
     from perfvcs.locate.bisect.span import TargetFilter
     from perfvcs.measure.request import Request
@@ -119,8 +115,8 @@ def command(options: BisectOptions) -> None:
         good,
         bad,
         TargetFilter(named.benchmarks, options.improvement),
-        seconds(options.budget, "--budget") if options.budget else None,
-        share(options.delta),
+        options.budget,
+        options.delta,
         options.fresh,
         options.merged,
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from perfvcs.commands._completion import words
-from perfvcs.commands._options import FilePath, Percent, measuring, options_as
+from perfvcs.commands._options import FilePath, budget_option, delta_option, measuring, options_as
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -30,7 +30,7 @@ class BlameOptions(NamedTuple):
     wanted: FilterWords
     metric: BlameMetric
     delta: float
-    budget: str
+    budget: float
     no_proof: bool
     stored: bool
     wait: bool
@@ -56,21 +56,8 @@ class BlameOptions(NamedTuple):
     show_default=True,
     help="Metric that shows and proves the difference.",
 )
-@click.option(
-    "--delta",
-    metavar="PERCENT",
-    type=Percent(),
-    default=1.0,
-    show_default=True,
-    help="Smallest difference that counts; a proof must come this close.",
-)
-@click.option(
-    "--budget",
-    metavar="TIME",
-    default="30min",
-    show_default=True,
-    help="Try no further suspects after this time.",
-)
+@delta_option("Smallest difference that counts; a proof must come this close.", 1.0)
+@budget_option("Try no further suspects after this time.", "30min")
 @click.option("--no-proof", is_flag=True, help="Only rank the suspects.")
 @click.option(
     "--stored", is_flag=True, help="Show the newest result for this pair, without measuring."
@@ -130,19 +117,17 @@ def command(options: BlameOptions) -> None:
 
 def _measured(repository: Repository, named: BlameWords, options: BlameOptions) -> Blame:
     """The result of measuring."""
-    from perfvcs.jobs.config import seconds
     from perfvcs.locate.blame.search import BlameRequest, blame
 
     quiet = options.quiet or options.as_json or options.as_sarif
-    budget = seconds(options.budget, "--budget")
     with measuring(repository, quiet=quiet) as rig:
         request = BlameRequest(
             named.before,
             named.after,
             _question(rig, named, wait=options.wait),
             options.metric,
-            options.delta / 100,
-            budget,
+            options.delta,
+            options.budget,
             prove=not options.no_proof,
             wait=options.wait,
         )

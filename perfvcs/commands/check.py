@@ -9,7 +9,16 @@ import click
 
 from perfvcs.commands._checkoptions import CheckOptions
 from perfvcs.commands._completion import words_or_files
-from perfvcs.commands._options import Percent, against, budget, host_options, measuring, options_as
+from perfvcs.commands._options import (
+    against,
+    budget_option,
+    delta_option,
+    host_options,
+    measuring,
+    options_as,
+    sample_option,
+    within,
+)
 from perfvcs.commands._output import Bisecting, echo
 from perfvcs.commands._wanted import benchmark_options
 from perfvcs.text.examples import examples
@@ -49,19 +58,8 @@ if TYPE_CHECKING:
     help="Measure TARGET against itself and report how often that raises a false alarm.",
 )
 @click.option("--strict", is_flag=True, help="Exit with 4 if a comparison is inconclusive.")
-@click.option(
-    "--delta",
-    metavar="PERCENT",
-    type=Percent(),
-    show_default="by metric, mostly 1",
-    help="Smallest change that counts; exact metrics have none.",
-)
-@click.option(
-    "--within",
-    metavar="PERCENT",
-    type=Percent(),
-    help="Count a comparison as settled if its interval lies within ±PERCENT.",
-)
+@delta_option("Smallest change that counts; exact metrics have none.")
+@within
 @click.option(
     "--method", metavar="NAME", default="auto", show_default=True, help="Method of comparison."
 )
@@ -73,14 +71,7 @@ if TYPE_CHECKING:
 @click.option(
     "--select", is_flag=True, help="With --measure: leave out what the change cannot touch."
 )
-@click.option(
-    "--sample",
-    metavar="N",
-    type=click.IntRange(0),
-    default=20,
-    show_default=True,
-    help="With --select: measure one in N of those anyway.",
-)
+@sample_option("With --select: measure one in N of those anyway.", 20)
 @click.option(
     "--bisect-codes",
     is_flag=True,
@@ -92,12 +83,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     help="With --measure or --audit: exact number of pairs.",
 )
-@click.option(
-    "--budget",
-    metavar="TIME",
-    callback=budget,
-    help="With --measure: measure for at most this long, such as 10min.",
-)
+@budget_option("With --measure: measure for at most this long, such as 10min.")
 @click.option(
     "--exact/--no-exact",
     default=True,

@@ -11,7 +11,15 @@ import click
 from click.core import ParameterSource
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import FilePath, Percent, budget, measuring, options_as, share
+from perfvcs.commands._options import (
+    FilePath,
+    budget_option,
+    delta_option,
+    measuring,
+    options_as,
+    sample_option,
+    within,
+)
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import job_option
 from perfvcs.text.examples import examples
@@ -77,39 +85,14 @@ class CiOptions(NamedTuple):
     help="Compare with the merge base of HEAD and REVISION.",
     shell_complete=revisions,
 )
-@click.option(
-    "--budget",
-    metavar="TIME",
-    default="10min",
-    show_default=True,
-    callback=budget,
-    help="Measure for at most this long.",
-)
+@budget_option("Measure for at most this long.", "10min")
 @job_option("configured", "chosen")
-@click.option(
-    "--delta",
-    metavar="PERCENT",
-    type=Percent(),
-    show_default="by metric, mostly 1",
-    help="Smallest change that counts; exact metrics have none.",
-)
-@click.option(
-    "--within",
-    metavar="PERCENT",
-    type=Percent(),
-    help="Count a comparison as settled if its interval lies within ±PERCENT.",
-)
+@delta_option("Smallest change that counts; exact metrics have none.")
+@within
 @click.option(
     "--all", "everything", is_flag=True, help="Also measure what the change cannot touch."
 )
-@click.option(
-    "--sample",
-    metavar="N",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Measure one in N of what the change cannot touch (0: none).",
-)
+@sample_option("Measure one in N of what the change cannot touch (0: none).", 0)
 @click.option(
     "--last",
     metavar="N",
@@ -249,7 +232,7 @@ def _judged(job: Surroundings, options: CiOptions) -> tuple[CiVerdict, Check]:
         request,
         None if options.everything else options.sample,
         options.last,
-        CheckRequest(delta=share(options.delta), within=share(options.within)),
+        CheckRequest(delta=options.delta, within=options.within),
         remote=job.platform != "plain",
     )
     with measuring(repository, quiet=options.quiet) as rig:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from perfvcs.commands._completion import revisions
-from perfvcs.commands._options import against, budget, host_options, measuring, options_as
+from perfvcs.commands._options import (
+    against,
+    budget_option,
+    host_options,
+    measuring,
+    options_as,
+    sample_option,
+)
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import job_option
 from perfvcs.text.examples import examples
@@ -131,14 +138,7 @@ class _Separated(click.Command):
     is_flag=True,
     help="Leave out benchmarks that the change cannot touch (see perf select).",
 )
-@click.option(
-    "--sample",
-    metavar="N",
-    type=click.IntRange(0),
-    default=20,
-    show_default=True,
-    help="With --select: measure one in N of those anyway.",
-)
+@sample_option("With --select: measure one in N of those anyway.", 20)
 @against
 @click.option(
     "--committed",
@@ -148,12 +148,7 @@ class _Separated(click.Command):
 @click.option(
     "--continue", "goes_on", is_flag=True, help="Finish the newest interrupted session, or SESSION."
 )
-@click.option(
-    "--budget",
-    metavar="TIME",
-    callback=budget,
-    help="Measure for at most this long, such as 10min, where it settles most.",
-)
+@budget_option("Measure for at most this long, such as 10min, where it settles most.")
 @host_options
 @click.option(
     "--wait", is_flag=True, help="Wait until another measuring run ends, instead of failing."

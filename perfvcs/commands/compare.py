@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from perfvcs.commands._options import FilePath, options_as
+from perfvcs.commands._options import FilePath, budget_option, options_as
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 
@@ -67,7 +67,7 @@ class CompareOptions(NamedTuple):
     lists: tuple[tuple[str, str], ...]
     ignore_failure: bool
     metrics: tuple[str, ...]
-    budget: str
+    budget: float
     export: Path | None
     format_name: str
     force: bool
@@ -133,13 +133,7 @@ class CompareOptions(NamedTuple):
     callback=_metrics,
     help=f"What is compared: {', '.join(METRICS)}.",
 )
-@click.option(
-    "--budget",
-    default="120s",
-    show_default=True,
-    metavar="TIME",
-    help="Decide within this time, or say that it is not decided.",
-)
+@budget_option("Decide within this time, or say that it is not decided.", "120s")
 @click.option(
     "-o",
     "--export",
@@ -167,17 +161,16 @@ def command(options: CompareOptions) -> None:
 
     Exits with 5 if a command fails.
     """
-    from perfvcs.jobs.config import seconds
     from perfvcs.measure.commandturns import ComparisonPlan, compare_commands
     from perfvcs.measure.progress import shown
     from perfvcs.reports.compare import json, lines
 
-    budget, commands = seconds(options.budget, "--budget"), _commands(options)
+    commands = _commands(options)
     name = _format(options)
     plan = ComparisonPlan(
         options.metrics,
         options.warmup,
-        budget,
+        options.budget,
         Path(options.stdin).absolute() if options.stdin else None,
         options.ignore_failure,
     )

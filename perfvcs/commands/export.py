@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import words
-from perfvcs.commands._options import FilePath
+from perfvcs.commands._options import FilePath, format_option
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -38,13 +38,7 @@ MOST_IDS = 6  # of profiles that a message lists
     show_default=True,
     help="Format of the files, such as csv or speedscope.",
 )
-@click.option(
-    "--option",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of the format; may be repeated.",
-)
+@format_option
 @benchmark_options()
 @click.option(
     "-o",

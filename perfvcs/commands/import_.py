@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._options import format_option
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 
@@ -55,13 +56,7 @@ PROGRESS_FILES = 20  # files from which on progress is worth showing
     metavar="NAME",
     help="Format of the files, such as csv or hyperfine; guessed by default.",
 )
-@click.option(
-    "--option",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Option of the format; may be repeated.",
-)
+@format_option
 @click.option(
     "--regex",
     metavar="EXPRESSION",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from perfvcs.commands._completion import words
-from perfvcs.commands._options import Percent, measuring, options_as
+from perfvcs.commands._options import budget_option, delta_option, measuring, options_as
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -24,7 +24,7 @@ class MutateOptions(NamedTuple):
     number: int
     metric: str
     delta: float
-    budget: str
+    budget: float
     seed: int
     wait: bool
     quiet: bool
@@ -54,21 +54,8 @@ class MutateOptions(NamedTuple):
     show_default=True,
     help="What detects them; only instructions see C functions.",
 )
-@click.option(
-    "--delta",
-    metavar="PERCENT",
-    type=Percent(),
-    default=1.0,
-    show_default=True,
-    help="Smallest slowdown that counts as detected.",
-)
-@click.option(
-    "--budget",
-    metavar="TIME",
-    default="30min",
-    show_default=True,
-    help="Plant nothing more after this time.",
-)
+@delta_option("Smallest slowdown that counts as detected.", 1.0)
+@budget_option("Plant nothing more after this time.", "30min")
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of the choice of slowdowns."
 )
@@ -82,7 +69,6 @@ def command(options: MutateOptions) -> None:
     Plants one slowdown at a time, in a checkout beside the working tree, in functions that a
     benchmark runs, costly functions first. With BENCHMARK, only its job is run.
     """
-    from perfvcs.jobs.config import seconds
     from perfvcs.locate.blame.guard import GuardRequest, guard
     from perfvcs.reports.select import json, lines
     from perfvcs.repository import Repository
@@ -93,8 +79,8 @@ def command(options: MutateOptions) -> None:
     request = GuardRequest(
         asked.revision,
         options.number,
-        options.delta / 100,
-        seconds(options.budget, "--budget"),
+        options.delta,
+        options.budget,
         options.seed,
         asked.benchmarks.jobs,
         options.metric,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import words
-from perfvcs.commands._options import Percent, share
+from perfvcs.commands._options import delta_option
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 @click.command(cls=Naming)
 @click.argument("names", nargs=-1, metavar="[REVISION] [BENCHMARK]", shell_complete=words)
 @benchmark_options()
-@click.option(
-    "--delta",
-    metavar="PERCENT",
-    type=Percent(),
-    show_default="by metric, mostly 1",
-    help="Smallest change that counts, as for check.",
-)
+@delta_option("Smallest change that counts, as for check.")
 @click.option(
     "-v",
     "--verbose",
@@ -57,5 +51,5 @@ def command(
 
     repository = Repository.find()
     asked = read(lambda: repository, names, wanted)
-    detectable = plan(repository, asked.revision, asked.benchmarks, share(delta))
+    detectable = plan(repository, asked.revision, asked.benchmarks, delta)
     echo(detectable.json() if as_json else "\n".join(detectable.lines(verbose=verbose)))

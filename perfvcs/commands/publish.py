@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from perfvcs.commands._completion import revisions
+from perfvcs.commands._options import commit_url
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 
@@ -34,11 +35,7 @@ from perfvcs.text.examples import examples
     show_default=True,
     help="Number of jobs that get a page for their newest profile.",
 )
-@click.option(
-    "--commit-url",
-    metavar="URL",
-    help="Address of a commit, with {id}, or none; guessed from the remote by default.",
-)
+@commit_url
 def command(
     folder: Path, revision: str, title: str, base_url: str, profiles: int, commit_url: str | None
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import words_or_files
-from perfvcs.commands._options import FilePath, Percent, share
+from perfvcs.commands._options import FilePath, delta_option
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -54,13 +54,7 @@ NARROWEST, WIDEST = 40, 400  # columns
     help="Set a field of the views; may be repeated.",
 )
 @click.option("--text", "as_text", is_flag=True, help="Draw with characters in the terminal.")
-@click.option(
-    "--delta",
-    metavar="PERCENT",
-    type=Percent(),
-    show_default="by metric, mostly 1",
-    help="Smallest change that counts.",
-)
+@delta_option("Smallest change that counts.")
 @click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
 def command(
     names: tuple[str, ...],
@@ -90,7 +84,7 @@ def command(
     if as_text and kind != TEXT:
         raise click.UsageError(f"--text writes {TEXT} files: leave it out, or name one with -o")
     options = _options(settings)
-    subject, place = page_of(names, wanted, delta=share(delta))
+    subject, place = page_of(names, wanted, delta=delta)
     if as_text and output is None:
         _tell(subject, view, options)
         return

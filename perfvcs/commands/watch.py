@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from perfvcs.commands._options import host_options, options_as, require_address
+from perfvcs.commands._options import (
+    budget_option,
+    commit_url,
+    host_options,
+    options_as,
+    require_address,
+)
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 
@@ -24,7 +30,7 @@ class WatchOptions(NamedTuple):
     interval: str
     once: bool
     last: int
-    budget: str
+    budget: float | None
     scheduler: Scheduler
     folder: Path | None
     base_url: str
@@ -57,12 +63,7 @@ class WatchOptions(NamedTuple):
     show_default=True,
     help="Measure only commits among the N newest.",
 )
-@click.option(
-    "--budget",
-    metavar="TIME",
-    default="",
-    help="Measure for at most this long in one cycle, such as 30min.",
-)
+@budget_option("Measure for at most this long in one cycle, such as 30min.")
 @host_options
 @click.option(
     "--publish",
@@ -77,11 +78,7 @@ class WatchOptions(NamedTuple):
     metavar="URL",
     help="Address of the site, for links in notices and in its feed.",
 )
-@click.option(
-    "--commit-url",
-    metavar="URL",
-    help="Address of a commit, with {id}, or none; guessed from the remote by default.",
-)
+@commit_url
 @click.option(
     "--webhook",
     metavar="URL",
@@ -140,15 +137,15 @@ def command(options: WatchOptions) -> None:
 def _wishes(options: WatchOptions, secret: str) -> Wishes:
     """The settings of the watch; raises UsageError."""
     from perfvcs.git.forge import given
-    from perfvcs.jobs.config import seconds
     from perfvcs.site.feed import verified
     from perfvcs.watch.cycle import Wishes
     from perfvcs.watch.notice import Mail, Webhook
 
-    budget = seconds(options.budget, "--budget") if options.budget else None
     folder = options.folder and options.folder.absolute()
     base_url = verified(options.base_url) if options.base_url else ""
     forge = None if options.commit_url is None else given(options.commit_url)
     webhook = Webhook.of(options.webhook, secret) if options.webhook else None
     mail = Mail.to(options.mail) if options.mail else None
-    return Wishes(options.last, budget, folder, base_url, forge, webhook, mail, options.scheduler)
+    return Wishes(
+        options.last, options.budget, folder, base_url, forge, webhook, mail, options.scheduler
+    )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -25,22 +25,11 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
+    from perfvcs.measure.progress import Progress
     from perfvcs.profile import Profile
     from perfvcs.repository import Repository
 
 MOST_NAMED = 5  # commits or names in a message
-
-
-class IntakeProgress(Protocol):
-    """What an intake shows while it runs."""
-
-    def begin(self, total: int) -> None:
-        """``total`` files are ahead."""
-        ...
-
-    def step(self, what: str) -> None:
-        """One of them is done."""
-        ...
 
 
 @dataclass
@@ -78,9 +67,7 @@ class Intake:
     _first: dict[tuple[str, str], str] = field(default_factory=dict)
     _turns: dict[tuple[str, str], Path] = field(default_factory=dict)
 
-    def store(
-        self, files: Sequence[Path], progress: IntakeProgress, show: Callable[[str], None]
-    ) -> None:
+    def store(self, files: Sequence[Path], progress: Progress, show: Callable[[str], None]) -> None:
         """Store the profiles in files, folders (``-`` is standard input); broken ones are reported
         by ``show`` and skipped.
 
@@ -165,7 +152,7 @@ class Intake:
         self,
         sources: Sequence[Source],
         session: str,
-        progress: IntakeProgress,
+        progress: Progress,
         show: Callable[[str], None],
     ) -> Iterator[Profile]:
         for source in sources:

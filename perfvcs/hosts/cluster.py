@@ -18,7 +18,7 @@ from perfvcs.errors import PerfError
 from perfvcs.hosts import wire, work
 from perfvcs.hosts.started import RESOURCE
 from perfvcs.hosts.tls import Tls, Unusable
-from perfvcs.measure.progress import Progress, Silent
+from perfvcs.measure.progress import Progress
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Cluster:
     patience: float
     stalled: float
     tls: Tls = field(default_factory=Tls)
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=Progress)
     silent: dict[str, str] = field(default_factory=dict)
     hosts: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Facts] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.measure.blocks import ORDER_NAME
 from perfvcs.measure.journal import SESSIONS_FOLDER, Journal, SessionHeader, header_of, is_running
 from perfvcs.measure.product import read_all
-from perfvcs.measure.progress import Progress, Silent
+from perfvcs.measure.progress import PassedOn, Progress
 from perfvcs.measure.request import digest
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.system.disk import NotPlain, entries, make_folder, plain
@@ -183,7 +183,7 @@ class RunningSession(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(RunningSession)
 
 
-class Announcement:
+class Announcement(PassedOn):
     """The announcement of one run, for as long as this object is open; it shows the progress that
     it passes on.
     """
@@ -191,12 +191,8 @@ class Announcement:
     def __init__(
         self, path: Path, descriptor: int, running: RunningSession, progress: Progress
     ) -> None:
-        self.path, self.descriptor, self._running, self._progress = (
-            path,
-            descriptor,
-            running,
-            progress,
-        )
+        super().__init__(progress)
+        self.path, self.descriptor, self._running = path, descriptor, running
 
     @classmethod
     def open(cls, home: Path, commits: Sequence[str]) -> Announcement:
@@ -213,7 +209,9 @@ class Announcement:
             descriptor = plain(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
             with suppress(OSError):  # some network file systems have no locks
                 fcntl.flock(descriptor, fcntl.LOCK_EX)  # a reader has it for a moment at most
-        announcement = cls(path, descriptor, RunningSession(tuple(commits), time.time()), Silent())
+        announcement = cls(
+            path, descriptor, RunningSession(tuple(commits), time.time()), Progress()
+        )
         announcement._write()
         return announcement
 
@@ -230,7 +228,7 @@ class Announcement:
                         path,
                         descriptor,
                         _read(descriptor) or RunningSession(began=time.time()),
-                        Silent(),
+                        Progress(),
                     )
         raise UsageError(
             "--announced is for the hook after a commit, which hands over an open file: leave"
@@ -258,25 +256,17 @@ class Announcement:
     def begin(self, total: int) -> None:
         """``total`` steps are ahead."""
         self._note(done=0, total=total)
-        self._progress.begin(total)
+        super().begin(total)
 
     def step(self, what: str) -> None:
         """One of them is done."""
         self._note(done=self._running.done + 1)
-        self._progress.step(what)
+        super().step(what)
 
     def drop(self, steps: int) -> None:
         """So many steps are no longer ahead."""
         self._note(total=self._running.total - steps)
-        self._progress.drop(steps)
-
-    def say(self, line: str) -> None:
-        """Pass it on."""
-        self._progress.say(line)
-
-    def fail(self, failure: str) -> None:
-        """Pass it on."""
-        self._progress.fail(failure)
+        super().drop(steps)
 
     def _note(self, **changes: object) -> None:
         self._running = msgspec.structs.replace(self._running, **changes)

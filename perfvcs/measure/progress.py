@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import monotonic
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from perfvcs.text.characters import printable, shorten
 from perfvcs.text.quantity import duration
@@ -18,76 +18,67 @@ WIDTH, WIDTH_OF_BAR = 34, 20  # characters of the label and of the bar
 CLEARED = "\r\x1b[K\x1b[?25h"  # the line is empty and the cursor visible
 
 
-class Progress(Protocol):
-    """What a session shows while it runs; the command decides how it looks."""
+class Progress:
+    """What a session shows while it runs; this shows nothing but failures, and others more."""
 
     def begin(self, total: int) -> None:
         """``total`` steps are ahead."""
-        ...
 
     def step(self, what: str) -> None:
         """One of them is done; ``what`` is the job and version."""
-        ...
 
     def drop(self, steps: int) -> None:
         """So many steps are no longer ahead."""
-        ...
 
     def say(self, line: str) -> None:
         """A line worth reading: a preparation, a warning."""
-        ...
 
     def fail(self, failure: str) -> None:
         """What could not be measured and why; it is shown here and nowhere else, whatever is
         quiet.
         """
-        ...
-
-
-class Silent:
-    """Shows nothing but failures."""
-
-    def begin(self, total: int) -> None:
-        """Ignored."""
-
-    def step(self, what: str) -> None:
-        """Ignored."""
-
-    def drop(self, steps: int) -> None:
-        """Ignored."""
-
-    def say(self, line: str) -> None:
-        """Ignored."""
-
-    def fail(self, failure: str) -> None:
-        """Print it."""
         print(_failed(failure), file=sys.stderr, flush=True)
 
 
-class Reasons:
+class PassedOn(Progress):
+    """Shows all of it on another progress."""
+
+    def __init__(self, inner: Progress) -> None:
+        self.inner = inner
+
+    def begin(self, total: int) -> None:
+        """Pass it on."""
+        self.inner.begin(total)
+
+    def step(self, what: str) -> None:
+        """Pass it on."""
+        self.inner.step(what)
+
+    def drop(self, steps: int) -> None:
+        """Pass it on."""
+        self.inner.drop(steps)
+
+    def say(self, line: str) -> None:
+        """Pass it on."""
+        self.inner.say(line)
+
+    def fail(self, failure: str) -> None:
+        """Pass it on."""
+        self.inner.fail(failure)
+
+
+class Reasons(Progress):
     """Keeps why something failed instead of showing it."""
 
     def __init__(self) -> None:
         self.reasons: list[str] = []
-
-    def begin(self, total: int) -> None:
-        """Ignored."""
-
-    def step(self, what: str) -> None:
-        """Ignored."""
-
-    def drop(self, steps: int) -> None:
-        """Ignored."""
-
-    def say(self, line: str) -> None:
-        """Ignored."""
 
     def fail(self, failure: str) -> None:
         """Keep it."""
         self.reasons.append(failure)
 
 
-class PlainLines:
+class PlainLines(Progress):
     """Plain lines on standard error: messages, and every tenth of the work with the time left."""
 
     def __init__(self) -> None:
@@ -120,7 +111,7 @@ class PlainLines:
         self.say(_failed(failure))
 
 
-class Terminal:
+class Terminal(Progress):
     """A bar with the time that is left, on standard error; it moves with the steps alone, so that
     it takes nothing meanwhile.
     """
@@ -182,7 +173,7 @@ def shown(*, quiet: bool = False, doing: str = "measuring") -> Iterator[Progress
     done.
     """
     if quiet:
-        yield Silent()
+        yield Progress()
     elif not sys.stderr.isatty():
         yield PlainLines()
     else:

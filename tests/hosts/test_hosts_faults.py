@@ -25,7 +25,7 @@ from perfvcs.hosts.cluster import Cluster, HostsLost
 from perfvcs.hosts.stall import watching
 from perfvcs.measure.executor import Wanted
 from perfvcs.measure.journal import SESSIONS_FOLDER
-from perfvcs.measure.progress import Silent
+from perfvcs.measure.progress import Progress
 from perfvcs.measure.site import Version
 from perfvcs.measure.tally import Tally
 from perfvcs.profile import Profile
@@ -206,7 +206,7 @@ def test_a_block_is_not_blamed_for_workers_that_a_version_ended() -> None:
         SimpleNamespace(label="work", collector_name="time"),
         [Version("a" * 40), Version("b" * 40)],
     )
-    tally = Tally([cell], versions, Silent(), None)  # type: ignore[list-item]
+    tally = Tally([cell], versions, Progress(), None)  # type: ignore[list-item]
     tally.alive = {(0, 0), (0, 1)}
     hosts = HostsExecutor(SimpleNamespace(is_there=True), SimpleNamespace(cells=[cell]), tally)  # type: ignore[arg-type]
     waiting: deque[Wanted] = deque()

@@ -56,14 +56,14 @@ def suspects_of(project):
     from perfvcs.locate.bisect.saved import Target
     from perfvcs.locate.bisect.span import span
     from perfvcs.locate.bisect.suspicion import suspects
-    from perfvcs.measure.progress import Silent
+    from perfvcs.measure.progress import Progress
     from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository
 
     found = Repository.find(project.root)
     between = span(found.project, *(found.project.resolve(name) for name in ("HEAD~1", "HEAD")))
     target = Target("work", "time", "work", None, "cpu", "s", "lower")
-    rig = Rig(found, load(project.root / "perf.toml"), Silent())
+    rig = Rig(found, load(project.root / "perf.toml"), Progress())
     return suspects(rig, between, target)
 
 

@@ -16,7 +16,7 @@ from perfvcs.errors import PerfError
 from perfvcs.jobs.cell import Cell
 from perfvcs.launcher.execution import name_command
 from perfvcs.measure.journal import Identity
-from perfvcs.measure.progress import Progress
+from perfvcs.measure.progress import PassedOn, Progress
 from perfvcs.measure.rig import Rig
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
@@ -195,35 +195,22 @@ def level(profile: Profile, metric: str = "") -> list[float]:
     return [sum(values) for _, values in sorted(by_execution.items())]
 
 
-class Quiet:
+class Quiet(PassedOn):
     """What a session says, without its failures: whoever asked reports them once."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.begin, self.step, self.drop, self.say = (
-            progress.begin,
-            progress.step,
-            progress.drop,
-            progress.say,
-        )
 
     def fail(self, failure: str) -> None:
         """Shows nothing."""
 
 
-class Once:
+class Once(PassedOn):
     """Progress in which a line is said once: every session prepares the ends anew."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress, self._said = progress, set[str]()
-        self.begin, self.step, self.drop, self.fail = (
-            progress.begin,
-            progress.step,
-            progress.drop,
-            progress.fail,
-        )
+    def __init__(self, inner: Progress) -> None:
+        super().__init__(inner)
+        self._said = set[str]()
 
     def say(self, line: str) -> None:
         """Passes on a line that is new."""
         if line not in self._said:
             self._said.add(line)
-            self._progress.say(line)
+            self.inner.say(line)
