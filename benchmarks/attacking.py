@@ -28,7 +28,7 @@ def _prepare() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through all that unmounts and deletes
 
 
-@benchmark("trust", quick={"count": 2, "only": ("import",)})
+@benchmark("trust", quick={"count": 4, "only": ("collect A B", "import")})
 def attack_kills(
     *, count: int = 1000, seed: int = SEED, only: tuple[str, ...] = (), hang: float = HANG
 ) -> Iterator[Row]:
@@ -49,7 +49,7 @@ def attack_signals(
     yield from interruptions.attack(chosen, count, seed, hang, interruptions.SOFT)
 
 
-@benchmark("trust", quick={"count": 2, "only": ("import",), "on": "ulimit"})
+@benchmark("trust", quick={"count": 2, "only": ("import", "gc"), "on": "ulimit"})
 def attack_disk(
     *, count: int = disk.LEVELS, only: tuple[str, ...] = (), hang: float = HANG, on: str = "tmpfs"
 ) -> Iterator[Row]:
@@ -58,7 +58,7 @@ def attack_disk(
     yield from disk.attack(commands.chosen(only), count, hang, on)
 
 
-@benchmark("trust", quick={"count": 2, "profiles": 1})
+@benchmark("trust", quick={"count": 4, "profiles": 2})
 def attack_writers(
     *, count: int = 16, profiles: int = 100, seed: int = SEED, hang: float = HANG
 ) -> Iterator[Row]:

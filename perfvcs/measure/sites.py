@@ -287,11 +287,8 @@ class Sites:
         """The workload of a cell that is only in the working tree, with the cure; empty where it is
         not.
         """
-        return only_here(
-            self._literal(self.cells[number]),
-            self._site(number, position).folder,
-            self.project.root,
-        )
+        folder = self._site(number, position).folder
+        return only_here(self._literal(self.cells[number]), folder, self.project.root)
 
     @staticmethod
     def _literal(cell: Cell) -> list[str]:

@@ -453,7 +453,8 @@ def test_an_expression_that_raises_is_reported_once_with_its_error(recorder):
 def test_an_expression_that_is_no_number_gives_no_size(recorder, value):
     for entry in ("f=x", "f=max(x, x)" if value != "1j" else "f=id(x) * 1j"):
         assert recorder(f"def f(x): return x\nf({value})", entry) == {"f": [None]}
-        assert len(recorder.seen.warnings) == 1
+        (warning,) = recorder.seen.warnings
+        assert value != "'text'" or re.search("TypeError: .*number", warning)
 
 
 def test_a_function_without_a_size_is_reported(recorder):
@@ -662,12 +663,6 @@ def test_a_time_out_keeps_what_there_is(recorder):
         collector.collect(recorder.run(sys.executable, "program.py", timeout=2.0))
     assert caught.value.partial is not None
     assert set(caught.value.partial.size) == {3}
-
-
-@pytest.mark.parametrize("argv", [["/nowhere/python", "x.py"], ["python3", "x.py"]])
-def test_a_command_that_cannot_start_is_reported(compiled, argv):
-    with pytest.raises(CollectError, match=r"cannot run|does not begin with an absolute path"):
-        compiled.collect(argv, ["x:f"])
 
 
 # discovery

@@ -1,4 +1,4 @@
-"""What records calls, inside this process: where coverage and debuggers see it."""
+"""What records calls, inside this process."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import functools
 import os
 import signal
 import sys
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from math import nan
 from pathlib import Path
@@ -17,7 +16,6 @@ import numpy as np
 import pytest
 import recorders
 from cases import each
-from recorders import CORPUS
 
 from perfvcs.collectors.complexity import python
 from perfvcs.collectors.complexity.calls import RecordingRequest, parse
@@ -63,37 +61,6 @@ def inside(tmp_path, monkeypatch):
             del sys.modules[name]
 
 
-def test_sizes_are_exact_inside_too(inside, tmp_path):
-    calls = "".join(f"    {case.calls}\n" for case in CORPUS.values())
-    (tmp_path / "corpus_inside.py").write_text(
-        "".join(f"{case.definition}\n" for case in CORPUS.values()) + f"def main():\n{calls}"
-    )
-    installed = inside(*(f"corpus_inside:{case.entry}" for case in CORPUS.values()))
-    import_module("corpus_inside").main()
-    installed.instruments.recorder.save()
-    found = read(tmp_path / "calls", len(CORPUS), 200)
-    for number, case in enumerate(CORPUS.values()):
-        assert found.size[found.function == number].tolist() == case.sizes, case
-    assert not found.unfinished.any()
-
-
-def test_sizes_are_exact_inside_too_with_the_compiled_recorder(inside, compiled, tmp_path):
-    (tmp_path / "corpus_inside.py").write_text(
-        "def f(items): return items\ndef g(n):\n    for i in range(n): yield i\n"
-    )
-    installed = inside(
-        "corpus_inside:f",
-        "corpus_inside:g=n",
-        modules=python.compiled_recorder(compiled.run(sys.executable))[0],
-    )
-    module = import_module("corpus_inside")
-    for n in range(4):
-        module.f([0] * n)
-        list(module.g(n))
-    assert installed.instruments.recorder.engine == "rewrite-c/1"
-    assert read(tmp_path / "calls", 2, 200).size.tolist() == [0, 1, 2, 3] * 2
-
-
 def test_a_handler_of_a_signal_may_raise_while_a_size_is_computed(inside, tmp_path):
     (tmp_path / "corpus_inside.py").write_text(
         "def f(items): return 1\ndef g(items): return 2\ndef h(items): return 3\n"
@@ -133,53 +100,6 @@ def test_a_handler_of_a_signal_may_raise_while_a_size_is_computed(inside, tmp_pa
     assert read(tmp_path / "calls", 3, 200).size.tolist() == [1, 1, 1]
 
 
-def test_sizes_that_fail_are_reported_inside_too(inside, tmp_path):
-    (tmp_path / "corpus_inside.py").write_text(
-        "def f(items): return 1\ndef g(n): return 2\ndef h(n): return 3"
-    )
-    installed = inside("corpus_inside:f=len(items)", "corpus_inside:g=n", "corpus_inside:h=str(n)")
-    module = import_module("corpus_inside")
-    for n in (1, "text", float("inf"), None, 10**400):
-        assert (module.f(n), module.g(n), module.h(n)) == (1, 2, 3)
-    installed.instruments.recorder.save()
-    found = read(tmp_path / "calls", 3, 200)
-    np.testing.assert_equal(found.size, [nan, 4, nan, nan, nan, 1, nan, nan, nan, nan, *[nan] * 5])
-    errors = notes.read_notes(tmp_path / "calls").errors
-    assert errors == {
-        0: "TypeError: object of type 'int' has no len()",
-        1: "TypeError: str is not a number",
-        2: "TypeError: str is not a number",
-    }
-
-
-def test_modules_that_cannot_be_recorded_are_reported_inside_too(inside, tmp_path):
-    installed = inside("os:getenv", "math:sqrt", "pytest:fixture", "nowhere:f", "__main__:f")
-    installed._tell_others()
-    untouched = notes.read_notes(tmp_path / "calls").untouched
-    assert list(untouched) == ["os", "math", "pytest"]
-    assert untouched["math"].startswith("is compiled")
-
-
-@pytest.mark.usefixtures("inside")
-def test_functions_are_timed_inside_too(tmp_path, monkeypatch):
-    stops: list[Callable[[], None]] = []
-    monkeypatch.setattr(hook.atexit, "register", stops.append)
-    (tmp_path / "corpus_inside.py").write_text("def f(n): return sum(range(n))\n")
-    (tmp_path / "calls").mkdir()
-    (tmp_path / "calls" / "request").write_text(f"discover\x1f{tmp_path}\x1e")
-    hook.install(str(tmp_path / "calls" / "request"))
-    import_module("corpus_inside").f(1000)
-    for stop in stops:
-        stop()
-    (timed,) = notes.read_notes(tmp_path / "calls").timed
-    assert (Path(timed.path).name, timed.line, timed.module, timed.calls) == (
-        "corpus_inside.py",
-        1,
-        "corpus_inside",
-        1,
-    )
-
-
 def test_functions_are_put_among_the_constants_of_code():
     code = compile("def f(): return 4\nanswer = f()", "x", "exec")
     assert not script.transplant(code, compile("def f(): return 5\nother = f() + f()", "x", "exec"))
@@ -187,83 +107,6 @@ def test_functions_are_put_among_the_constants_of_code():
     space: dict[str, object] = {}
     exec(code, space)
     assert space["answer"] == 5
-
-
-ASYNCHRONOUS = """
-    import asyncio, contextlib, types
-    async def count(n):
-        for i in range(n):
-            try:
-                await asyncio.sleep(0)
-                yield i
-            except KeyError:
-                yield "thrown"
-    class Context:
-        async def __aenter__(self): return 5
-        async def __aexit__(self, *error): return True
-    @types.coroutine
-    def old(): return (yield 1)
-    class New:
-        def __await__(self): return iter([2])
-    def generate(n):
-        for i in range(n):
-            try: yield i
-            except KeyError: yield "caught"
-        return n
-    def delegate(n): return (yield from generate(n))
-    async def f(n):
-        found = [i async for i in count(n)]
-        async with Context(): raise KeyError
-        return found + [await asyncio.sleep(0, n)]
-    async def waits(n): return (await old(), await New())
-    async def wrong(n):
-        for thing in (3, None):
-            try: await thing
-            except TypeError: pass
-    async def thrown(n):
-        made = count(n)
-        await made.__anext__()
-        assert await made.athrow(KeyError) == "thrown"
-        await made.aclose()
-    def main():
-        assert asyncio.run(f(2)) == [0, 1, 2]
-        asyncio.run(wrong(1))
-        asyncio.run(thrown(3))
-        made = delegate(2)
-        assert next(made) == 0
-        assert made.throw(KeyError) == "caught"
-        assert list(made) == [1]
-        made = delegate(7); next(made); made.close()
-        for error in (None, KeyError("later")):
-            made = waits(1)
-            assert (made.send(None), made.send(0)) == (1, 2)
-            try: made.throw(error) if error else made.send(None)
-            except (StopIteration, KeyError): pass
-        made = waits(1); made.send(None); made.send(0); made.close()
-        made = waits(1); made.send(None); made.close()
-"""
-
-
-def test_suspended_calls_are_followed_inside_too(inside, tmp_path):
-    (tmp_path / "awaits_inside.py").write_text(textwrap.dedent(ASYNCHRONOUS))
-    names = ("f", "count", "waits", "delegate", "generate", "wrong", "thrown")
-    installed = inside(*(f"awaits_inside:{name}=n" for name in names))
-    import_module("awaits_inside").main()
-    installed.instruments.recorder.save()
-    found = read(tmp_path / "calls", len(names), 200)
-    sizes = {
-        name: found.size[found.function == number].tolist() for number, name in enumerate(names)
-    }
-    assert sizes == {
-        "f": [2],
-        "count": [2],
-        "waits": [1, 1],
-        "delegate": [2],
-        "generate": [2],
-        "wrong": [1],
-        "thrown": [3],
-    }
-    assert found.unfinished.tolist() == [0, 1, 2, 1, 1, 0, 0]
 
 
 def test_the_main_program_gets_its_probes_at_its_first_step(inside, tmp_path):

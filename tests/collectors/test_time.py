@@ -137,20 +137,6 @@ def test_a_command_that_fails_is_named_with_the_end_of_what_it_said(
     assert caught.value.exit_code == 5
 
 
-def test_a_command_that_hangs_is_named_with_its_time_out(run: Callable[..., Run]) -> None:
-    with pytest.raises(
-        CollectError, match=r"was stopped after its time-out of 0\.2 s: raise timeout"
-    ):
-        Time().collect(run("echo waiting >&2; sleep 971.5", timeout=0.2))
-
-
-def test_a_command_that_cannot_be_started_is_an_error_of_collecting(
-    run: Callable[..., Run],
-) -> None:
-    with pytest.raises(CollectError, match="there is no file /no/such/program"):
-        Time().collect(run("", argv=("/no/such/program",)))
-
-
 def test_what_is_left_running_is_a_warning(run: Callable[..., Run]) -> None:
     found = Time().collect(run("sleep 972.5 & exit 0"))
     assert len(found.warnings) == 1

@@ -22,7 +22,6 @@ from perfvcs.check.matching import _partners
 from perfvcs.collectors._shared.testing.suite import _names
 from perfvcs.errors import PerfError
 from perfvcs.locate.sources import read
-from perfvcs.locate.sources.imports import why
 from perfvcs.locate.sources.outline import outline
 
 SECONDS = 10.0  # of CPU time, where a quadratic reader takes minutes
@@ -198,22 +197,6 @@ def test_jobs_that_all_run_the_same_are_compared_in_time() -> None:
     assert spent(lambda: _partners(jobs, jobs)) < SECONDS
 
 
-@pytest.mark.parametrize(
-    ("path", "reason"),
-    [
-        ("a/requirements/dev/x.txt", "it says which packages are installed"),
-        ("requirements-test.txt", "it says which packages are installed"),
-        ("a/dev-constraints.txt", "it says which packages are installed"),
-        ("requirements.md", ""),
-        ("a/b/setup.cfg", "it says how the project is built or run"),
-        ("a/.gitignore", ""),
-        ("a/.gitignored", "who reads it is not known"),
-    ],
-)
-def test_files_have_the_reasons_that_they_had(path: str, reason: str) -> None:
-    assert why(path) == reason
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "method"),
@@ -226,11 +209,6 @@ def test_files_have_the_reasons_that_they_had(path: str, reason: str) -> None:
 )
 def test_the_script_finds_patterns_that_take_too_long(pattern: str | bytes, method: str) -> None:
     assert patterns.tried(patterns.Use("here", re.compile(pattern), (method,)), seconds=5)
-
-
-@pytest.mark.parametrize("pattern", [r"[ \t]*window", r"\s*+(\d+)\s*+x", rb'"(?:[^"\\]|\\.)*"'])
-def test_the_script_finds_nothing_in_others(pattern: str | bytes) -> None:
-    assert not patterns.tried(patterns.Use("here", re.compile(pattern), ("match",)), seconds=60)
 
 
 @pytest.mark.slow

@@ -207,16 +207,6 @@ def test_the_skip_list_is_sound_again_after_each_slip(
         assert (made / name).read_bytes() == (SKIPLIST / language / name).read_bytes()
 
 
-def test_the_skip_lists_commit_ids_are_the_same_on_every_machine(
-    skiplist: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = skiplist.build("python", tmp_path / "a")
-    monkeypatch.setenv("GIT_AUTHOR_NAME", "Grace")
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
-    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
-    assert skiplist.build("python", tmp_path / "b") == first
-
-
 @pytest.mark.parametrize(("slip", "growth"), [("v2", 0), ("v4", 1), ("v6", 2)])
 def test_a_slip_adds_steps_of_its_kind_to_insert(
     skiplist: ModuleType, tmp_path: Path, slip: str, growth: int
@@ -318,30 +308,6 @@ def test_every_version_of_both_skip_lists_does_the_same_work(
         assert git(made, "status", "--short") == ""
         assert len(said) == 1
         assert int(said.pop()) > 100  # so many were found or removed
-
-
-def test_a_skip_list_is_not_built_into_a_folder_in_use(
-    skiplist: ModuleType,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    (tmp_path / "repo").mkdir()
-    (tmp_path / "repo" / "mine").write_text("kept")
-    monkeypatch.setattr(sys, "argv", ["build.py", "cpp", str(tmp_path / "repo")])
-    assert skiplist.main() == 1
-    assert "is not empty: delete it" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["repo"]
-
-
-def test_an_interrupted_build_of_a_skip_list_does_not_stand_in_the_way(
-    skiplist: ModuleType, tmp_path: Path
-) -> None:
-    (tmp_path / "repo.part").mkdir()
-    (tmp_path / "repo.part" / "half").touch()
-    skiplist.build("cpp", tmp_path / "repo")
-    assert [path.name for path in tmp_path.iterdir()] == ["repo"]
-    assert not (tmp_path / "repo" / "half").exists()
 
 
 @pytest.mark.parametrize("language", ["cpp", "python"])

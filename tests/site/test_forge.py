@@ -24,127 +24,79 @@ Perf = Callable[..., Said]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
 
+GITHUB = ("/commit/", "/pull/7")
+GITLAB = ("/-/commit/", "/-/merge_requests/7")
+BITBUCKET = ("/commits/", "/pull-requests/7")
+GITEA = ("/commit/", "/pulls/7")
+ENGINE = "https://github.com/ada/engine"
+
+
 @each(
-    "address commit request_7",
+    "address project forge",
     [
-        (
-            "https://github.com/ada/engine.git",
-            "https://github.com/ada/engine/commit/HASH",
-            "https://github.com/ada/engine/pull/7",
-        ),
-        (
-            "git@github.com:ada/engine.git",
-            "https://github.com/ada/engine/commit/HASH",
-            "https://github.com/ada/engine/pull/7",
-        ),
-        (
-            "ssh://git@github.com:443/ada/engine",
-            "https://github.com/ada/engine/commit/HASH",
-            "https://github.com/ada/engine/pull/7",
-        ),
-        (
-            "git://github.com/ada/engine/",
-            "https://github.com/ada/engine/commit/HASH",
-            "https://github.com/ada/engine/pull/7",
-        ),
-        (
-            "https://github.example.org:8443/a/b",
-            "https://github.example.org:8443/a/b/commit/HASH",
-            "https://github.example.org:8443/a/b/pull/7",
-        ),
-        (
-            "git@gitlab.com:group/sub/b.git",
-            "https://gitlab.com/group/sub/b/-/commit/HASH",
-            "https://gitlab.com/group/sub/b/-/merge_requests/7",
-        ),
-        (
-            "https://gitlab.example.org/a/b.git",
-            "https://gitlab.example.org/a/b/-/commit/HASH",
-            "https://gitlab.example.org/a/b/-/merge_requests/7",
-        ),
-        (
-            "http://gitlab.local/a/b",
-            "http://gitlab.local/a/b/-/commit/HASH",
-            "http://gitlab.local/a/b/-/merge_requests/7",
-        ),
-        (
-            "git@bitbucket.org:a/b.git",
-            "https://bitbucket.org/a/b/commits/HASH",
-            "https://bitbucket.org/a/b/pull-requests/7",
-        ),
-        (
-            "https://codeberg.org/a/b.git",
-            "https://codeberg.org/a/b/commit/HASH",
-            "https://codeberg.org/a/b/pulls/7",
-        ),
-        (
-            "ssh://gitea@gitea.example.org:2222/a/b.git",
-            "https://gitea.example.org/a/b/commit/HASH",
-            "https://gitea.example.org/a/b/pulls/7",
-        ),
-        ("git@git.sr.ht:~ada/engine", "https://git.sr.ht/~ada/engine/commit/HASH", ""),
-        (
-            "https://GitHub.com/Ada/Engine",
-            "https://github.com/Ada/Engine/commit/HASH",
-            "https://github.com/Ada/Engine/pull/7",
-        ),
+        ("https://github.com/ada/engine.git", ENGINE, GITHUB),
+        ("git@github.com:ada/engine.git", ENGINE, GITHUB),
+        ("ssh://git@github.com:443/ada/engine", ENGINE, GITHUB),
+        ("git://github.com/ada/engine/", ENGINE, GITHUB),
+        ("https://github.example.org:8443/a/b", "https://github.example.org:8443/a/b", GITHUB),
+        ("git@gitlab.com:group/sub/b.git", "https://gitlab.com/group/sub/b", GITLAB),
+        ("https://gitlab.example.org/a/b.git", "https://gitlab.example.org/a/b", GITLAB),
+        ("http://gitlab.local/a/b", "http://gitlab.local/a/b", GITLAB),
+        ("git@bitbucket.org:a/b.git", "https://bitbucket.org/a/b", BITBUCKET),
+        ("https://codeberg.org/a/b.git", "https://codeberg.org/a/b", GITEA),
+        ("ssh://gitea@gitea.example.org:2222/a/b.git", "https://gitea.example.org/a/b", GITEA),
+        ("git@git.sr.ht:~ada/engine", "https://git.sr.ht/~ada/engine", ("/commit/", None)),
+        ("https://GitHub.com/Ada/Engine", "https://github.com/Ada/Engine", GITHUB),
         # names and passwords stay behind
-        (
-            "https://ada:pass%40word@github.com/a/b.git",
-            "https://github.com/a/b/commit/HASH",
-            "https://github.com/a/b/pull/7",
-        ),
-        (
-            "https://x-access-token:ghs_0@github.com/a/b",
-            "https://github.com/a/b/commit/HASH",
-            "https://github.com/a/b/pull/7",
-        ),
-        (
-            "https://oauth2:glpat@gitlab.com/a/b?token=secret#x",
-            "https://gitlab.com/a/b/-/commit/HASH",
-            "https://gitlab.com/a/b/-/merge_requests/7",
-        ),
+        ("https://ada:pass%40word@github.com/a/b.git", "https://github.com/a/b", GITHUB),
+        ("https://x-access-token:ghs_0@github.com/a/b", "https://github.com/a/b", GITHUB),
+        ("https://oauth2:glpat@gitlab.com/a/b?token=secret#x", "https://gitlab.com/a/b", GITLAB),
         # what is not a word of an address is written as one
         (
             'https://github.com/a/b"onmouseover=x',
-            "https://github.com/a/b%22onmouseover%3Dx/commit/HASH",
-            "https://github.com/a/b%22onmouseover%3Dx/pull/7",
-        ),
-        # nobody knows
-        *(
-            (address, "", "")
-            for address in (
-                "https://example.org/a/b.git",
-                "/srv/git/a.git",
-                "../forge",
-                "file:///srv/github.com/a/b",
-                "javascript://github.com/a/b",
-                "https://github.com.evil.example/a/b",
-                "https://evil.example/github.com/a/b",
-                "https://github.com@evil.example/a/b",
-                "https://github.com/a",
-                "https://github.com/../b",
-                "https://github.com/a/..",
-                "https://github.com:port/a/b",
-                "https://[::1/a/b",
-                "ext::sh -c github.com/a/b",
-                "github.com",
-                "",
-                "C:\\github.com\\a",
-                "https://github.com/a/b\u202ec",
-                "data:text/html,github.com/a/b",
-                "git@git-hub:a/b",
-            )
+            "https://github.com/a/b%22onmouseover%3Dx",
+            GITHUB,
         ),
     ],
 )
 def test_the_forge_is_known_by_the_address_of_the_remote(
-    address: str, commit: str, request_7: str
+    address: str, project: str, forge: tuple[str, str | None]
 ) -> None:
+    commit, request = forge
     found = guessed(address)
-    assert found.of_commit(HASH) == commit.replace("HASH", HASH)
-    assert found.of_request(7) == request_7
+    assert found.of_commit(HASH) == project + commit + HASH
+    assert found.of_request(7) == (project + request if request else "")
     assert found.of_request(None) == ""
+
+
+@each(
+    "address",
+    [
+        "https://example.org/a/b.git",
+        "/srv/git/a.git",
+        "../forge",
+        "file:///srv/github.com/a/b",
+        "javascript://github.com/a/b",
+        "https://github.com.evil.example/a/b",
+        "https://evil.example/github.com/a/b",
+        "https://github.com@evil.example/a/b",
+        "https://github.com/a",
+        "https://github.com/../b",
+        "https://github.com/a/..",
+        "https://github.com:port/a/b",
+        "https://[::1/a/b",
+        "ext::sh -c github.com/a/b",
+        "github.com",
+        "",
+        "C:\\github.com\\a",
+        "https://github.com/a/b\u202ec",
+        "data:text/html,github.com/a/b",
+        "git@git-hub:a/b",
+    ],
+)
+def test_nothing_is_guessed_of_an_address_that_nobody_knows(address: str) -> None:
+    found = guessed(address)
+    assert (found.of_commit(HASH), found.of_request(7), found.of_request(None)) == ("", "", "")
 
 
 @each(

@@ -68,27 +68,6 @@ def profile(commit: str) -> Profile:
 
 
 @pytest.mark.slow
-def test_kills_lose_nothing(tmp_path: Path) -> None:
-    rows = attacked(tmp_path, "attack_kills", "--count", "4", "--only", "collect A B", "import")
-    assert rows[-1]["tries"] == 4
-
-
-@pytest.mark.slow
-def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
-    words = ("--on", "ulimit", "--count", "2", "--only", "import", "gc")
-    assert attacked(tmp_path, "attack_disk", *words)[-1]["tries"] == 4
-
-
-@pytest.mark.slow
-def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
-    words = ("--count", "4", "--profiles", "2")
-    assert attacked(tmp_path, "attack_writers", *words)[0] == {
-        "profiles written": 8,
-        "profiles there": 8,
-    }
-
-
-@pytest.mark.slow
 def test_commits_measured_by_the_hook_lose_nothing(tmp_path: Path) -> None:
     counts = attacked(tmp_path, "attack_soak", "--count", "8", "--seed", "3")[0]
     assert 0 < counts["profiles reported"] <= counts["profiles there"]

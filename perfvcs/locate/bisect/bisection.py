@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -254,17 +254,12 @@ def _looked_into(
     return read_suspects
 
 
-class _ChosenEnds(NamedTuple):
+def _ends(
+    repository: Repository, asked: Asked, saved: SavedBisections
+) -> tuple[str, str, Begun | None]:
     """Both ends as full ids, and the bisection between them that was begun and fits what is asked
     for.
     """
-
-    good: str
-    bad: str
-    begun: Begun | None
-
-
-def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> _ChosenEnds:
     project = repository.project
     if (
         not asked.good
@@ -273,7 +268,7 @@ def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> _Chos
         and (newest := saved.unfinished())
         and asked.wanted.follows(newest.target)
     ):
-        return _ChosenEnds(newest.good, newest.bad, newest)
+        return newest.good, newest.bad, newest
     if asked.good:
         good, bad = project.resolve(asked.good), project.resolve(asked.bad or "HEAD")
     else:
@@ -283,7 +278,7 @@ def _ends(repository: Repository, asked: Asked, saved: SavedBisections) -> _Chos
         for begun in saved.all
         if (begun.good, begun.bad) == (good, bad) and asked.wanted.follows(begun.target)
     ]
-    return _ChosenEnds(good, bad, alike[-1] if alike and not asked.afresh else None)
+    return good, bad, alike[-1] if alike and not asked.afresh else None
 
 
 def _fitting(report: Report, wanted: TargetFilter) -> list[Change]:
