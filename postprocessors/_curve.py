@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from perfvcs.profile.fittedmodels import CurveEntry
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ METRIC_POINTS = 100_000  # of all curves of a metric, so that the profile's head
 FEWEST_FITTED_SIZES = 16  # points of a curve, however many groups
 
 
-def first_calls(profile: Profile) -> NDArray[np.bool_]:
+def first_calls(profile: Profile) -> Flags:
     """Mask of the recorded calls at the beginning of an execution, when the caches are empty; shape
     (rows,).
     """
@@ -48,8 +48,8 @@ class GroupMeans(NamedTuple):
     """
 
     points: ModelPoints
-    weight: NDArray[np.float64]
-    many: NDArray[np.bool_]
+    weight: Floats
+    many: Flags
 
 
 def means(points: ModelPoints) -> GroupMeans:
@@ -96,7 +96,7 @@ def means(points: ModelPoints) -> GroupMeans:
     return GroupMeans(condensed, count, many)
 
 
-def without_undefined(pieces: FittedPieces) -> tuple[FittedPieces, dict[str, NDArray[np.intp]]]:
+def without_undefined(pieces: FittedPieces) -> tuple[FittedPieces, dict[str, Indices]]:
     """The fits, with those that were not known because of some rows made from the others, and by
     model how many rows of each piece it lost; shape (pieces,).
 
@@ -130,7 +130,7 @@ def without_undefined(pieces: FittedPieces) -> tuple[FittedPieces, dict[str, NDA
     return replace(pieces, fits=fits), lost
 
 
-def _defined(model: str, points: ModelPoints) -> NDArray[np.bool_]:
+def _defined(model: str, points: ModelPoints) -> Flags:
     """The rows at which a model, or the logarithm of their values, is defined; shape (rows,)."""
     from perfvcs.statistics.regression.models import FULL_QUADRATIC, LINEARISED, transform
 
@@ -144,9 +144,9 @@ class CurvePoints:
     the scale of ``Groups``.
     """
 
-    group: NDArray[np.intp]
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
+    group: Indices
+    x: Floats
+    y: Floats
 
 
 def most_points(groups: int) -> int:
@@ -162,7 +162,7 @@ def entries(
     groups: Groups,
     curve: CurvePoints,
     options: Mapping[str, NDArray[Any]],
-    predicted: NDArray[np.float64] | None = None,
+    predicted: Floats | None = None,
 ) -> list[Made]:
     """The curves of all groups; ``options`` are the fields that this ``kind`` has besides, with a
     value per group.

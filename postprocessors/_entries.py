@@ -22,12 +22,11 @@ from perfvcs.statistics.regression.models import (
     order,
     parameters,
 )
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Indices, np
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
-    from numpy.typing import NDArray
 
     from perfvcs.statistics.regression.models import Fit
     from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints, StrategyStep
@@ -103,7 +102,7 @@ def entries(
     scale: Sequence[float],
     zeros: Sequence[int],
     far: Sequence[int],
-    lost: Mapping[str, NDArray[np.intp]],
+    lost: Mapping[str, Indices],
     *,
     guessed: bool = False,
     shares: bool = False,

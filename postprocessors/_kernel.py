@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.postprocessors._curve import CurvePoints
 from perfvcs.postprocessors._rows import thin
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Indices, np
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
     from perfvcs.postprocessors._rows import Groups
 
@@ -28,7 +26,7 @@ STEPS = 1000  # of a search
 CHUNK_WEIGHTS = 2_000_000  # weights held at once
 
 
-def by_rule(groups: Groups, rule: str) -> NDArray[np.float64]:
+def by_rule(groups: Groups, rule: str) -> Floats:
     """The bandwidth of each group: the standard deviation of x, times n^(-1/5) (scott) or (3 n /
     4)^(-1/5) (silverman).
 
@@ -39,13 +37,11 @@ def by_rule(groups: Groups, rule: str) -> NDArray[np.float64]:
     deviation = np.sqrt(groups.total(away**2) / np.maximum(n - 1, 1))
     width = deviation * (n if rule == "scott" else 0.75 * n) ** -0.2
     alone = np.bincount(groups.blocks.group, minlength=len(groups)) < 2
-    bandwidths: NDArray[np.float64] = np.where(alone, 1.0, width)
+    bandwidths: Floats = np.where(alone, 1.0, width)
     return bandwidths
 
 
-def search(
-    groups: Groups, estimate: str, criterion: str, start: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def search(groups: Groups, estimate: str, criterion: str, start: Floats) -> Floats:
     """The bandwidth of each group at which a criterion is least; 0 where none is found, or there is
     nothing to search in.
 
@@ -85,14 +81,12 @@ def search(
     return bandwidths
 
 
-def _criterion(
-    x: NDArray[np.float64], y: NDArray[np.float64], estimate: str, criterion: str
-) -> Callable[[NDArray[np.float64]], float]:
+def _criterion(x: Floats, y: Floats, estimate: str, criterion: str) -> Callable[[Floats], float]:
     """What a bandwidth, an array of one, costs: the mean square of what it leaves of each row by
     the others, or Hurvich's criterion.
     """
 
-    def cost(bandwidth: NDArray[np.float64]) -> float:
+    def cost(bandwidth: Floats) -> float:
         away = (x - x[:, None]) / bandwidth[0]
         weight = np.exp(-(away**2) / 2)
         # the mean weight of a row in its own estimate by ``lc``
@@ -111,7 +105,7 @@ def _criterion(
     return cost
 
 
-def smooth(groups: Groups, width: NDArray[np.float64], estimate: str, most: int) -> CurvePoints:
+def smooth(groups: Groups, width: Floats, estimate: str, most: int) -> CurvePoints:
     """The estimate at no more than ``most`` sizes of each group."""
     group, x, weight, mean = _cells(groups)
     shown = np.flatnonzero(thin(group, len(groups), most))
@@ -142,10 +136,10 @@ class _Cells(NamedTuple):
     holds some of too many sizes.
     """
 
-    group: NDArray[np.intp]
-    x: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    mean: NDArray[np.float64]
+    group: Indices
+    x: Floats
+    weight: Floats
+    mean: Floats
 
 
 def _cells(groups: Groups) -> _Cells:
@@ -173,13 +167,8 @@ def _cells(groups: Groups) -> _Cells:
 
 
 def _estimate(
-    at: NDArray[np.float64],
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    rows: NDArray[np.float64],
-    width: NDArray[np.float64],
-    estimate: str,
-) -> NDArray[np.float64]:
+    at: Floats, x: Floats, y: Floats, rows: Floats, width: Floats, estimate: str
+) -> Floats:
     """The estimate of several groups at ``at`` (groups, points) from cells ``x``, ``y``, ``rows``
     (groups, cells).
     """
@@ -189,9 +178,7 @@ def _estimate(
         return _local(away, weight, y[:, None, :], estimate)
 
 
-def _local(
-    away: NDArray[np.float64], weight: NDArray[np.float64], y: NDArray[np.float64], estimate: str
-) -> NDArray[np.float64]:
+def _local(away: Floats, weight: Floats, y: Floats, estimate: str) -> Floats:
     """The weighted mean of y over the last axis, or the value of the weighted line where ``away``
     is 0.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.profile import REPEATED, Profile
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,31 +34,31 @@ class Groups:
     squares of huge values are finite.
     """
 
-    unit: NDArray[np.intp]
-    starts: NDArray[np.intp]
-    counts: NDArray[np.intp]
-    number: NDArray[np.intp]
-    place: NDArray[np.intp]
-    index: NDArray[np.intp]
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    x_scale: NDArray[np.float64]
-    y_scale: NDArray[np.float64]
+    unit: Indices
+    starts: Indices
+    counts: Indices
+    number: Indices
+    place: Indices
+    index: Indices
+    x: Floats
+    y: Floats
+    x_scale: Floats
+    y_scale: Floats
 
     def __len__(self) -> int:
         return len(self.unit)
 
-    def total(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def total(self, values: Floats) -> Floats:
         """The sum of a column (rows,) per group."""
         return np.bincount(self.number, values, len(self)).astype(np.float64)
 
     @cached_property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """The mean of ``y`` per group."""
         return self.total(self.y) / self.counts
 
     @cached_property
-    def squares(self) -> NDArray[np.float64]:
+    def squares(self) -> Floats:
         """The squares of ``y`` about the mean, summed per group; 0 where all values are equal but
         for rounding.
         """
@@ -66,7 +66,7 @@ class Groups:
         return np.where(squares <= EQUAL**2 * self.counts, 0.0, squares)
 
     @cached_property
-    def block(self) -> NDArray[np.intp]:
+    def block(self) -> Indices:
         """The number of the row's block: rows of one group and one x."""
         return np.cumsum(begins(self.x, self.number)) - 1
 
@@ -90,19 +90,19 @@ class GroupBlocks:
     ``mean`` is that of ``y`` less the mean of the group, ``within`` the sum of squares about it.
     """
 
-    group: NDArray[np.intp]
-    x: NDArray[np.float64]
-    starts: NDArray[np.intp]
-    counts: NDArray[np.intp]
-    mean: NDArray[np.float64]
-    within: NDArray[np.float64]
+    group: Indices
+    x: Floats
+    starts: Indices
+    counts: Indices
+    mean: Floats
+    within: Floats
 
-    def take(self, chosen: NDArray[np.bool_]) -> GroupBlocks:
+    def take(self, chosen: Flags) -> GroupBlocks:
         """Some of the blocks."""
         return GroupBlocks(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
 
-def begins(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+def begins(*columns: NDArray[Any]) -> Flags:
     """Mask of the rows that differ from the row before in some column; the first row does.
 
     The columns have one length.
@@ -141,26 +141,24 @@ def group(rows: MetricRows, by: str = "size") -> Groups:
     )
 
 
-def _scale(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+def _scale(values: Floats, starts: Indices) -> Floats:
     """The power of two at or below the largest magnitude of each group; 1 where all are 0."""
     if not len(starts):
         return np.ones(0)
     largest = np.maximum.reduceat(np.abs(values), starts)
     exponent = np.frexp(np.where(largest > 0, largest, 1.0))[1]
-    powers: NDArray[np.float64] = np.ldexp(1.0, np.clip(exponent - 1, -1000, 1023))
+    powers: Floats = np.ldexp(1.0, np.clip(exponent - 1, -1000, 1023))
     return powers
 
 
-def by_number(number: NDArray[np.intp]) -> NDArray[np.intp]:
+def by_number(number: Indices) -> Indices:
     """The order of rising numbers, rows of one number as they were."""
     # sixteen bits sort in linear time
     narrow = number.astype(np.uint16) if number.max(initial=0) < 1 << 16 else number
     return np.argsort(narrow, kind="stable")
 
 
-def quantile(
-    values: NDArray[np.float64], number: NDArray[np.intp], groups: int, share: float
-) -> NDArray[np.float64]:
+def quantile(values: Floats, number: Indices, groups: int, share: float) -> Floats:
     """The quantile of each group's values, linear between two of them as numpy's; NaN for a group
     without any.
     """
@@ -184,7 +182,7 @@ def quantile(
     return quantiles
 
 
-def thin(group_of: NDArray[np.intp], groups: int, most: int) -> NDArray[np.bool_]:
+def thin(group_of: Indices, groups: int, most: int) -> Flags:
     """Mask that keeps at most ``most`` points of each group, evenly and with both ends; points are
     numbered in rising order.
     """
@@ -192,15 +190,11 @@ def thin(group_of: NDArray[np.intp], groups: int, most: int) -> NDArray[np.bool_
     starts = np.cumsum(counts) - counts
     rank, last = np.arange(len(group_of)) - starts[group_of], np.maximum(counts - 1, 1)[group_of]
     step = np.rint(rank * ((most - 1) / last))
-    mask: NDArray[np.bool_] = (counts[group_of] <= most) | (
-        np.rint(step * (last / (most - 1))) == rank
-    )
+    mask: Flags = (counts[group_of] <= most) | (np.rint(step * (last / (most - 1))) == rank)
     return mask
 
 
-def fill(
-    profile: Profile, rows: NDArray[np.intp], values: NDArray[np.float64]
-) -> list[float | None]:
+def fill(profile: Profile, rows: Indices, values: Floats) -> list[float | None]:
     """A column of the profile with ``values`` in the rows ``rows``, and None in all others."""
     column: NDArray[np.object_] = np.full(len(profile.resources), None, dtype=object)
     column[rows] = values
@@ -214,10 +208,10 @@ class MetricRows:
     ``place`` the row's number in the profile.
     """
 
-    y: NDArray[np.float64]
-    x: NDArray[np.float64]
-    unit: NDArray[np.intp]
-    place: NDArray[np.intp]
+    y: Floats
+    x: Floats
+    unit: Indices
+    place: Indices
 
 
 def rows(profile: Profile, metric: str, by: str = "size", *, outliers: bool = False) -> MetricRows:
@@ -242,7 +236,7 @@ def rows(profile: Profile, metric: str, by: str = "size", *, outliers: bool = Fa
     )
 
 
-def named(profile: Profile, name: str, option: str) -> NDArray[np.float64]:
+def named(profile: Profile, name: str, option: str) -> Floats:
     """The sizes or a metric, as an option names them; raises UsageError where there is no such
     column, or nothing in it.
     """

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from perfvcs.postprocessors._rows import begins, thin
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.postprocessors._rows import GroupBlocks, Groups
 
 NARROWEST_WINDOW = 3  # rows of the narrowest window that is tried
@@ -21,9 +19,7 @@ LOST = 1e-18  # a weight that changes nothing
 CHUNK_ROWS = 4_000_000  # rows of windows held at once
 
 
-def reach(
-    groups: Groups, blocks: GroupBlocks, window: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def reach(groups: Groups, blocks: GroupBlocks, window: Indices) -> tuple[Indices, Indices]:
     """First row and end of the window about each of the blocks, ``window`` (groups,) rows wide, all
     rows of its sizes included.
     """
@@ -37,25 +33,21 @@ def reach(
     return every.starts[block[first]], every.starts[block[last]] + every.counts[block[last]]
 
 
-def _sums(groups: Groups) -> NDArray[np.float64]:
+def _sums(groups: Groups) -> Floats:
     """Running sums of the values less the mean of their group, beginning with 0."""
     return np.concatenate([[0.0], np.cumsum(groups.y - groups.mean[groups.number])])
 
 
-def mean(groups: Groups, window: NDArray[np.intp], shown: NDArray[np.bool_]) -> NDArray[np.float64]:
+def mean(groups: Groups, window: Indices, shown: Flags) -> Floats:
     """The mean of the window about each block that is ``kept``."""
     blocks = groups.blocks.take(shown)
     first, end = reach(groups, blocks, window)
     sums = _sums(groups)
-    means: NDArray[np.float64] = (sums[end] - sums[first]) / (end - first) + groups.mean[
-        blocks.group
-    ]
+    means: Floats = (sums[end] - sums[first]) / (end - first) + groups.mean[blocks.group]
     return means
 
 
-def median(
-    groups: Groups, window: NDArray[np.intp], shown: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def median(groups: Groups, window: Indices, shown: Flags) -> Floats:
     """The median of the window about each block that is ``kept``."""
     first, end = reach(groups, groups.blocks.take(shown), window)
     length, medians = end - first, np.empty(len(first))
@@ -66,7 +58,7 @@ def median(
     return medians
 
 
-def choose(groups: Groups) -> NDArray[np.intp]:
+def choose(groups: Groups) -> Indices:
     """The window (groups,) whose mean has the least squared error at the rows that are left out one
     by one; the widest of equals.
 
@@ -93,7 +85,7 @@ def choose(groups: Groups) -> NDArray[np.intp]:
     return windows.astype(np.intp)
 
 
-def exponential(groups: Groups, alpha: NDArray[np.float64]) -> NDArray[np.float64]:
+def exponential(groups: Groups, alpha: Floats) -> Floats:
     """At each block the mean of it and those before, weighted by their rows and (1 - alpha)^(blocks
     between); less the group's mean.
     """
@@ -109,11 +101,11 @@ def exponential(groups: Groups, alpha: NDArray[np.float64]) -> NDArray[np.float6
             column[step:] = column[step:] + factor[step:] * column[:-step]
         factor = np.concatenate([np.zeros(step), factor[step:] * factor[:-step]])
         step *= 2
-    means: NDArray[np.float64] = total / weight
+    means: Floats = total / weight
     return means
 
 
-def choose_alpha(groups: Groups) -> NDArray[np.float64]:
+def choose_alpha(groups: Groups) -> Floats:
     """The alpha (groups,) that predicts each size best from those before, in squared error over its
     rows; the smallest of equals.
     """

@@ -12,12 +12,10 @@ from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import BootstrapEntry
 from perfvcs.profile.summary import MAX_SIZES
 from perfvcs.profile.validity import MAX_INTEGER
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Indices, np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ class Bootstrap:
         ]
 
     def _estimates(
-        self, values: NDArray[np.float64], starts: NDArray[np.intp], runs: NDArray[np.intp]
+        self, values: Floats, starts: Indices, runs: Indices
     ) -> Iterator[tuple[float | None, ...]]:
         """Mean, variance within and between executions, and the interval's ends of each group of
         values, which begin at ``starts``.
@@ -147,7 +145,7 @@ class Bootstrap:
         return zip(*map(_finite, (mean, within, between, low, high)), strict=True)
 
 
-def _finite(values: NDArray[np.float64]) -> list[float | None]:
+def _finite(values: Floats) -> list[float | None]:
     """The values; None where one is not known, or beyond a float."""
     return [
         value if finite else None

@@ -9,11 +9,9 @@ from perfvcs.errors import UsageError
 from perfvcs.postprocessors._entries import OutcomeColumn, check_number, check_word, conclude
 from perfvcs.postprocessors._rows import MetricRows, begins, chosen, fill, group, named, rows, thin
 from perfvcs.profile import REPEATED, Profile
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Indices, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.postprocessors._rows import Groups
 
 STRATEGIES = ("mixture", "sort-order", "sliding-window")
@@ -81,7 +79,7 @@ class Clusterizer:
         groups = group(rows, "")
         return "", fill(profile, groups.place, self._labels(groups))
 
-    def _labels(self, groups: Groups) -> NDArray[np.float64]:
+    def _labels(self, groups: Groups) -> Floats:
         if self.strategy == "mixture":
             return _mixture(groups, self.most)
         if self.strategy == "sort-order":
@@ -109,7 +107,7 @@ def _sizes(profile: Profile) -> MetricRows:
     return MetricRows(size[place], size[place], unit, place)
 
 
-def _ranks(groups: Groups) -> NDArray[np.float64]:
+def _ranks(groups: Groups) -> Floats:
     """The rank of each value in its group, from 0, equal values having one."""
     rank = np.cumsum(begins(groups.y, groups.number)) - 1
     return (rank - rank[groups.starts][groups.number]).astype(np.float64)
@@ -122,7 +120,7 @@ def _windows(
     relative_height: bool,
     width: float | None,
     relative_width: bool,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The number of the window that each value is in; None is without a bound."""
     total = len(groups.y)
     low, high = groups.y[groups.starts], groups.y[groups.starts + groups.counts - 1]
@@ -156,7 +154,7 @@ def _windows(
     return (window - window[groups.starts][groups.number]).astype(np.float64)
 
 
-def _mixture(groups: Groups, most: int) -> NDArray[np.float64]:
+def _mixture(groups: Groups, most: int) -> Floats:
     """The likeliest component of each value, of as many as the BIC says, up to ``most``."""
     from perfvcs.statistics.clusters import clusters
 
@@ -172,11 +170,6 @@ def _mixture(groups: Groups, most: int) -> NDArray[np.float64]:
     return components
 
 
-def _likeliest(
-    values: NDArray[np.float64],
-    centres: NDArray[np.float64],
-    spreads: NDArray[np.float64],
-    shares: NDArray[np.float64],
-) -> NDArray[np.intp]:
+def _likeliest(values: Floats, centres: Floats, spreads: Floats, shares: Floats) -> Indices:
     density = np.log(shares / spreads) - ((values[:, None] - centres) / spreads) ** 2 / 2
     return np.asarray(density.argmax(axis=1), dtype=np.intp)

@@ -12,7 +12,7 @@ from perfvcs.postprocessors._entries import check_number, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, group, rows
 from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import KernelEntry
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,7 +92,7 @@ class KernelRegression:
         }
         return entries(KernelEntry, profile, metric, self.by, groups, curve, options)
 
-    def _bandwidths(self, groups: Groups) -> tuple[NDArray[np.float64], NDArray[Any]]:
+    def _bandwidths(self, groups: Groups) -> tuple[Floats, NDArray[Any]]:
         """Bandwidths on the scale of ``groups``, and what they are by."""
         if self.bandwidth is not None:
             with np.errstate(over="ignore"):

@@ -5,17 +5,13 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
 from perfvcs.postprocessors._entries import check_number, conclude
 from perfvcs.postprocessors._rows import chosen, group, rows, thin
 from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import LowessEntry
-from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from perfvcs.system.numeric import Floats, Indices, np
 
 MOST_ROWS = 300  # of a unit that are fitted: the time grows with their square
 BAND_DRAWS = 50  # of a band
@@ -93,9 +89,7 @@ class Lowess:
         }
         return entries(LowessEntry, profile, metric, self.by, groups, curve, options)
 
-    def _curve(
-        self, x: NDArray[np.float64], y: NDArray[np.float64], at: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def _curve(self, x: Floats, y: Floats, at: Floats) -> Floats:
         """The curve at some sizes: a line through the means of the sizes where the nearest rows all
         have one size.
         """
@@ -103,9 +97,7 @@ class Lowess:
 
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # of a window without a width, whose value is nan
-            curve: NDArray[np.float64] = lowess(
-                y, x, frac=self.share, it=self.robust, xvals=at, is_sorted=True
-            )
+            curve: Floats = lowess(y, x, frac=self.share, it=self.robust, xvals=at, is_sorted=True)
         if np.isfinite(curve).all():
             return curve
         sizes, number = np.unique(x, return_inverse=True)
@@ -114,11 +106,11 @@ class Lowess:
 
     def _band(
         self,
-        x: NDArray[np.float64],
-        y: NDArray[np.float64],
-        execution: NDArray[np.intp],
-        at: NDArray[np.float64],
-        curve: NDArray[np.float64],
+        x: Floats,
+        y: Floats,
+        execution: Indices,
+        at: Floats,
+        curve: Floats,
         draws: int,
         *,
         scale: float,
@@ -149,7 +141,7 @@ class Lowess:
         return low.tolist(), high.tolist()
 
 
-def _sizes(x: NDArray[np.float64], most: int) -> NDArray[np.float64]:
+def _sizes(x: Floats, most: int) -> Floats:
     """At most so many of the distinct sizes, evenly and with both ends."""
     sizes = np.unique(x)
     return sizes[thin(np.zeros(len(sizes), dtype=np.intp), 1, most)]

@@ -13,11 +13,9 @@ from perfvcs.postprocessors._entries import check_number, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, group, rows, thin
 from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import MovingAverageEntry
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.postprocessors._rows import Groups
 
 WINDOW_KINDS = ("mean", "median", "exponential")
@@ -110,7 +108,7 @@ class MovingAverage:
         options = {"kind": np.full(len(groups), self.kind), **options}
         return entries(MovingAverageEntry, profile, metric, self.by, groups, curve, options)
 
-    def _exponential(self, groups: Groups) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _exponential(self, groups: Groups) -> tuple[Floats, Floats]:
         decay = self.decay
         alpha = _windows.choose_alpha(groups) if decay is None else np.full(len(groups), decay)
         return alpha, _windows.exponential(groups, alpha) + groups.mean[groups.blocks.group]

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 from perfvcs.postprocessors._entries import OutcomeColumn, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, fill, group, rows
 from perfvcs.profile import Profile
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.postprocessors._rows import Groups
 
 WAYS = ("max", "minmax", "zscore")
@@ -44,7 +42,7 @@ class Normalizer:
             columns[metric] = ("", fill(profile, groups.place, self._scaled(groups)))
         return conclude(profile, self, columns=columns, word="normalized")
 
-    def _scaled(self, groups: Groups) -> NDArray[np.float64]:
+    def _scaled(self, groups: Groups) -> Floats:
         last = groups.starts + groups.counts - 1
         low, high = groups.y[groups.starts], groups.y[last]
         if self.by == "max":
@@ -55,7 +53,5 @@ class Normalizer:
             centre, width = groups.mean, np.sqrt(groups.squares / groups.counts)
         spread = np.where(width > 0, width, 1.0)
         away = groups.y - centre[groups.number]
-        scaled: NDArray[np.float64] = np.where(
-            width[groups.number] > 0, away / spread[groups.number], 0.0
-        )
+        scaled: Floats = np.where(width[groups.number] > 0, away / spread[groups.number], 0.0)
         return scaled

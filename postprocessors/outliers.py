@@ -19,11 +19,9 @@ from perfvcs.postprocessors._rows import (
 )
 from perfvcs.profile import Profile
 from perfvcs.statistics.difference import NORMAL
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.postprocessors._rows import Groups
     from perfvcs.statistics.regression.choice import ModelChoice
 
@@ -92,7 +90,7 @@ class Outliers:
             columns[metric] = ("", fill(profile, table.place, marks))
         return conclude(profile, self, columns=columns, word=OUTLIER)
 
-    def _marks(self, groups: Groups, *, sized: bool) -> NDArray[np.bool_]:
+    def _marks(self, groups: Groups, *, sized: bool) -> Flags:
         """Which rows are outliers, shape (rows,)."""
         threshold = THRESHOLDS[self.method] if self.threshold is None else self.threshold
         sizes = np.bincount(groups.blocks.group, minlength=len(groups))
@@ -107,7 +105,7 @@ class Outliers:
         number = np.where(by_size[groups.number], len(groups) + groups.block, groups.number)
         distance = groups.y.copy()
         inside = by_model[groups.number]
-        marks: NDArray[np.bool_] = np.zeros(len(distance), dtype=bool)
+        marks: Flags = np.zeros(len(distance), dtype=bool)
         fitted = inside & thin(groups.number, len(groups), FITTED)
         for _ in range(MOST_ROUNDS if inside.any() else 1):
             if inside.any():
@@ -118,13 +116,7 @@ class Outliers:
         return marks
 
 
-def _far(
-    values: NDArray[np.float64],
-    number: NDArray[np.intp],
-    method: str,
-    threshold: float,
-    relative: NDArray[np.bool_],
-) -> NDArray[np.bool_]:
+def _far(values: Floats, number: Indices, method: str, threshold: float, relative: Flags) -> Flags:
     """Which values are outliers of their group by "mad" or "iqr"; ``relative`` are those that are
     shares of something already.
     """
@@ -143,7 +135,7 @@ def _far(
     return enough & (away > threshold * spread[number])
 
 
-def _relative(groups: Groups, used: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _relative(groups: Groups, used: Flags) -> Floats:
     """The distance of each value from the best model of its group, as a share of it; the model goes
     through the rows that are ``used``.
     """
@@ -154,7 +146,7 @@ def _relative(groups: Groups, used: NDArray[np.bool_]) -> NDArray[np.float64]:
     return np.where(np.isfinite(expected), (groups.y - expected) / level, 0.0)
 
 
-def _studentized(groups: Groups) -> NDArray[np.float64]:
+def _studentized(groups: Groups) -> Floats:
     """The externally studentized residual of each value from the best model of its group; 0 where
     there is none.
 
@@ -180,7 +172,7 @@ def _studentized(groups: Groups) -> NDArray[np.float64]:
     return np.where(sound & ~np.isnan(residual), residual, 0.0)
 
 
-def _model(groups: Groups, used: NDArray[np.bool_]) -> tuple[ModelChoice, NDArray[np.float64]]:
+def _model(groups: Groups, used: Flags) -> tuple[ModelChoice, Floats]:
     """The best model of each group through the rows that are ``used``, and the weights of these."""
     from perfvcs.statistics.regression.choice import choose
     from perfvcs.statistics.regression.condensed import running

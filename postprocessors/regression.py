@@ -15,11 +15,9 @@ from perfvcs.profile.fittedmodels import RegressionEntry
 from perfvcs.profile.validity import MAX_INTEGER
 from perfvcs.statistics.regression.models import FITTED_MODELS, FULL_QUADRATIC, MODELS
 from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints, Strategy, run
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Indices, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints
 
 Model = Literal[
@@ -118,7 +116,7 @@ class Regression:
             pieces, far = self._described(points, weight)
         else:
             pieces = run(self.strategy, points, self.fitted, self.choice, self.steps, self.seed)
-        lost: dict[str, NDArray[np.intp]] = {}
+        lost: dict[str, Indices] = {}
         if self.undefined == "drop":
             pieces, lost = without_undefined(pieces)
         count = len(pieces.owner) * (1 if self.keep == "best" else len(self.fitted))
@@ -141,9 +139,7 @@ class Regression:
                     **entry,
                 )
 
-    def _described(
-        self, points: ModelPoints, weight: NDArray[np.float64]
-    ) -> tuple[FittedPieces, list[int]]:
+    def _described(self, points: ModelPoints, weight: Floats) -> tuple[FittedPieces, list[int]]:
         """All models fitted to the means but those far off, and how many of each group these
         were.
         """

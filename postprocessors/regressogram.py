@@ -10,11 +10,9 @@ from perfvcs.postprocessors._entries import check_number, check_word, conclude
 from perfvcs.postprocessors._rows import chosen, group, quantile, rows
 from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import RegressogramEntry
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Indices, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.postprocessors._rows import Groups
 
 BIN_RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
@@ -91,7 +89,7 @@ class Regressogram:
         )
 
 
-def _count(groups: Groups, rule: int | str) -> NDArray[np.intp]:
+def _count(groups: Groups, rule: int | str) -> Indices:
     """The number of buckets of each group, 1 to ``MOST_BUCKETS``: the given one, or by a rule for
     the x of its rows.
 
@@ -111,7 +109,7 @@ def _count(groups: Groups, rule: int | str) -> NDArray[np.intp]:
     return np.clip(np.where(span > 0, counts, 1.0), 1, MOST_BUCKETS).astype(np.intp)
 
 
-def _width(groups: Groups, rule: str, span: NDArray[np.float64]) -> NDArray[np.float64]:
+def _width(groups: Groups, rule: str, span: Floats) -> Floats:
     n = groups.counts.astype(np.float64)
     match rule:
         case "sqrt":
@@ -140,7 +138,7 @@ def _width(groups: Groups, rule: str, span: NDArray[np.float64]) -> NDArray[np.f
     return np.where(skewed, span / parts, 0.0)
 
 
-def _stone(groups: Groups, span: NDArray[np.float64]) -> NDArray[np.float64]:
+def _stone(groups: Groups, span: Floats) -> Floats:
     """The number with the least estimated error of the histogram, by leaving one out."""
     n = groups.counts.astype(np.float64)
     upper = np.clip(np.sqrt(n).astype(np.intp), 100, MOST_BUCKETS)

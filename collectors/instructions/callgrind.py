@@ -18,11 +18,9 @@ from perfvcs.collectors.instructions.counts import CallEdges, Context, Counts, j
 from perfvcs.collectors.instructions.functions import InlinedContexts
 from perfvcs.collectors.instructions.textlines import TextLines
 from perfvcs.plugins.collector import CollectError
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Integers, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.collectors.instructions.functions import Resolve
 
 LARGEST_FILE = 1 << 28  # bytes of one file
@@ -187,9 +185,7 @@ def _nonsense(name: str, line: int) -> MalformedCallgrind:
     )
 
 
-def _contexts(
-    reading: _Reading, lines: TextLines, which: NDArray[np.int64], name: str
-) -> NDArray[np.int64]:
+def _contexts(reading: _Reading, lines: TextLines, which: Integers, name: str) -> Integers:
     """The context that each of these lines ``fn=`` or ``cfn=`` is about."""
     numbers = lines.references(which)
     most = max(reading.numbered, default=0)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from perfvcs.system.numeric import Floats, Integers, np
 
 
 class Context(NamedTuple):
@@ -37,11 +34,11 @@ class Counts:
     """
 
     contexts: list[Context]
-    exclusive: NDArray[np.float64]
-    caller: NDArray[np.int64]
-    callee: NDArray[np.int64]
-    calls: NDArray[np.float64]
-    inclusive: NDArray[np.float64]
+    exclusive: Floats
+    caller: Integers
+    callee: Integers
+    calls: Floats
+    inclusive: Floats
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -86,10 +83,10 @@ class CallEdges(NamedTuple):
     and what that cost with all callees.
     """
 
-    caller: NDArray[np.int64]
-    callee: NDArray[np.int64]
-    calls: NDArray[np.float64]
-    inclusive: NDArray[np.float64]
+    caller: Integers
+    callee: Integers
+    calls: Floats
+    inclusive: Floats
 
 
 def joined(edges: CallEdges, contexts: int) -> CallEdges:
@@ -102,6 +99,6 @@ def joined(edges: CallEdges, contexts: int) -> CallEdges:
     return CallEdges(pairs // width, pairs % width, calls, inclusive)
 
 
-def sums(index: NDArray[np.int64], values: NDArray[np.float64], places: int) -> NDArray[np.float64]:
+def sums(index: Integers, values: Floats, places: int) -> Floats:
     """The sum of the values at each of so many places."""
     return np.bincount(index, values, places).astype(np.float64)

@@ -13,12 +13,10 @@ from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.collectors._shared.functions import PROCESSES, reached
 from perfvcs.collectors.instructions.counts import CallEdges, Context, sums
 from perfvcs.profile.validity import MAX_NAME
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from perfvcs.collectors._shared.symbols import CodePlace
     from perfvcs.collectors.instructions.counts import Counts
@@ -42,9 +40,7 @@ class InlinedContexts:
     contexts: list[Context]
     parents: dict[int, int] = field(default_factory=dict)
 
-    def place(
-        self, contexts: NDArray[np.int64], addresses: NDArray[np.float64], resolve: Resolve
-    ) -> NDArray[np.int64]:
+    def place(self, contexts: Integers, addresses: Floats, resolve: Resolve) -> Integers:
         """The innermost context at each address inside a context, of those known or a new one."""
         pairs, which = np.unique(
             np.stack([contexts, addresses.astype(np.int64)], axis=1), axis=0, return_inverse=True
@@ -76,7 +72,7 @@ class InlinedContexts:
             number = inner
         return number
 
-    def edges(self, exclusive: NDArray[np.float64], edges: CallEdges) -> CallEdges:
+    def edges(self, exclusive: Floats, edges: CallEdges) -> CallEdges:
         """The given edges and one into each part of a context, which is entered whenever that
         context is.
         """
@@ -112,10 +108,10 @@ class FunctionCounts:
     uid: list[str]
     name: list[str]
     frame: list[str]
-    of: NDArray[np.int64]
-    exclusive: NDArray[np.float64]
-    inclusive: NDArray[np.float64]
-    calls: NDArray[np.float64]
+    of: Integers
+    exclusive: Floats
+    inclusive: Floats
+    calls: Floats
 
 
 def functions(counts: Counts, cwd: Path, taken: str = "") -> FunctionCounts:
@@ -147,9 +143,7 @@ def functions(counts: Counts, cwd: Path, taken: str = "") -> FunctionCounts:
     )
 
 
-def _inclusive(
-    counts: Counts, of: NDArray[np.int64], exclusive: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _inclusive(counts: Counts, of: Integers, exclusive: Floats) -> Floats:
     """The cost of each function's outermost activations (contexts of level 1), and of what they
     called.
 
@@ -161,7 +155,7 @@ def _inclusive(
     leaving = outer[counts.caller] & ~within
     costs = sums(of[outer], counts.exclusive[outer], len(exclusive))
     costs += sums(of[counts.caller[leaving]], counts.inclusive[leaving], len(exclusive))
-    bounded: NDArray[np.float64] = np.clip(costs, exclusive, counts.total)
+    bounded: Floats = np.clip(costs, exclusive, counts.total)
     return bounded
 
 

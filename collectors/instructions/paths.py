@@ -22,12 +22,10 @@ from perfvcs.collectors.instructions.functions import FunctionCounts, functions
 from perfvcs.errors import nearest
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric, Stacks
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.collectors.instructions.counts import Counts
 
@@ -149,18 +147,16 @@ def _flows(counts: Counts) -> tuple[list[_Flow], list[tuple[int, float]]]:
     return flows, _roots(counts, circle, outside, out)
 
 
-def _nested(counts: Counts) -> NDArray[np.bool_]:
+def _nested(counts: Counts) -> Flags:
     """Which edges may be open several times at once: a context of level 1 is active but once, and
     so is a call by it or of it.
     """
     inner = np.array([context.level > 1 for context in counts.contexts], bool)
-    nested: NDArray[np.bool_] = (inner[counts.caller] & inner[counts.callee]) | (
-        counts.caller == counts.callee
-    )
+    nested: Flags = (inner[counts.caller] & inner[counts.callee]) | (counts.caller == counts.callee)
     return nested
 
 
-def _circles(counts: Counts, nested: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _circles(counts: Counts, nested: Flags) -> Integers:
     """The number of the circle (strongly connected component of the nested calls) of each
     context.
     """
@@ -170,15 +166,13 @@ def _circles(counts: Counts, nested: NDArray[np.bool_]) -> NDArray[np.int64]:
     count = len(counts.contexts)
     edges = counts.caller[nested], counts.callee[nested]
     graph = coo_array((np.ones(len(edges[0])), edges), shape=(count, count)).tocsr()
-    circles: NDArray[np.int64] = connected_components(graph, directed=True, connection="strong")[
-        1
-    ].astype(np.int64)
+    circles: Integers = connected_components(graph, directed=True, connection="strong")[1].astype(
+        np.int64
+    )
     return circles
 
 
-def _per_call(
-    counts: Counts, inside: NDArray[np.bool_], circle: NDArray[np.int64], out: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _per_call(counts: Counts, inside: Flags, circle: Integers, out: Floats) -> Floats:
     """The instructions of one call of each context, by w = out / visits + sum over the circle of
     calls / visits * w.
     """
@@ -194,12 +188,12 @@ def _per_call(
         (rates, (counts.caller[inside], counts.callee[inside])), shape=(count, count)
     )
     solved = spsolve((eye_array(count) - matrix).tocsc(), out / visits)
-    bounded: NDArray[np.float64] = np.nan_to_num(np.maximum(solved, 0.0), nan=0.0, posinf=0.0)
+    bounded: Floats = np.nan_to_num(np.maximum(solved, 0.0), nan=0.0, posinf=0.0)
     return bounded
 
 
 def _roots(
-    counts: Counts, circle: NDArray[np.int64], outside: NDArray[np.bool_], out: NDArray[np.float64]
+    counts: Counts, circle: Integers, outside: Flags, out: Floats
 ) -> list[tuple[int, float]]:
     """The contexts whose instructions nobody's calls account for, and those instructions; of a
     circle the one called least.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,14 +29,14 @@ class TextLines:
     """
 
     text: NDArray[np.uint8]
-    starts: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    counted: NDArray[np.int64]
-    functions: NDArray[np.int64]
-    callees: NDArray[np.int64]
-    calls: NDArray[np.int64]
-    jumps: NDArray[np.int64]
-    words: NDArray[np.int64]
+    starts: Integers
+    ends: Integers
+    counted: Integers
+    functions: Integers
+    callees: Integers
+    calls: Integers
+    jumps: Integers
+    words: Integers
 
     @classmethod
     def of(cls, content: bytes) -> TextLines:
@@ -80,7 +80,7 @@ class TextLines:
             read[kind] = np.isnan(made.references(telling[kind]))
         return replace(made, words=telling[read])
 
-    def counts(self, number: int) -> NDArray[np.float64]:
+    def counts(self, number: int) -> Floats:
         """The number in field ``number`` (from 0) of each line of counts, 0 where it ends before,
         NaN where there is no number.
         """
@@ -90,7 +90,7 @@ class TextLines:
         end = spaces[np.minimum(before + 1, len(spaces) - 1)]
         return self._numbers(np.where(begin < ends, begin + 1, ends), np.minimum(end, ends))
 
-    def addresses(self) -> NDArray[np.float64]:
+    def addresses(self) -> Floats:
         """The first position of each line of counts, which may be relative to the line before; NaN
         where there is no number.
         """
@@ -107,7 +107,7 @@ class TextLines:
         last = np.maximum.accumulate(np.where(absolute, np.arange(len(begin)), -1))
         return np.where(last >= 0, values[last] + passed - passed[last], np.nan)
 
-    def called(self) -> NDArray[np.float64]:
+    def called(self) -> Floats:
         """How often, of the lines ``calls=3 16``; NaN where there is no number."""
         begin, ends, spaces = (
             self.starts[self.calls] + len("calls="),
@@ -117,7 +117,7 @@ class TextLines:
         numbers = self._numbers(begin, np.minimum(spaces[np.searchsorted(spaces, begin)], ends))
         return np.where(begin < ends, numbers, np.nan)
 
-    def references(self, lines: NDArray[np.int64]) -> NDArray[np.float64]:
+    def references(self, lines: Integers) -> Floats:
         """The number of each line that ends in ``=(12)``, NaN for others; of lines ``fn=`` or
         ``cfn=``.
         """
@@ -126,30 +126,28 @@ class TextLines:
         fits = (end > begin + 1) & (self.text[begin] == ord("(")) & (self.text[end] == ord(")"))
         return np.where(fits, self._numbers(begin + 1, np.where(fits, end, begin)), np.nan)
 
-    def position(self, lines: NDArray[np.int64], others: NDArray[np.int64]) -> NDArray[np.int64]:
+    def position(self, lines: Integers, others: Integers) -> Integers:
         """The place among ``others`` of the last that is not behind each of the ``lines``; -1 for
         none.
         """
         passed = np.zeros(len(self.starts), np.int64)
         passed[others] = 1
-        positions: NDArray[np.int64] = np.where(lines < 0, 0, passed.cumsum()[lines]) - 1
+        positions: Integers = np.where(lines < 0, 0, passed.cumsum()[lines]) - 1
         return positions
 
-    def follows(self, others: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def follows(self, others: Integers) -> Flags:
         """Which lines of counts come right behind one of ``others``."""
         behind = np.zeros(len(self.starts) + 1, bool)
         behind[others + 1] = True
-        following: NDArray[np.bool_] = behind[self.counted]
+        following: Flags = behind[self.counted]
         return following
 
     @cached_property
-    def _spaces(self) -> NDArray[np.int64]:
+    def _spaces(self) -> Integers:
         """Where the spaces are, and one behind all."""
         return np.append(np.flatnonzero(self.text == ord(" ")), len(self.text))
 
-    def _numbers(
-        self, begin: NDArray[np.int64], end: NDArray[np.int64], base: int = 10
-    ) -> NDArray[np.float64]:
+    def _numbers(self, begin: Integers, end: Integers, base: int = 10) -> Floats:
         width, values = end - begin, np.zeros(len(begin))
         left = np.flatnonzero(width > 0)
         for digit in range(min(int(width.max(initial=0)), WIDEST)):
@@ -161,14 +159,14 @@ class TextLines:
 
 
 @cache
-def _digits() -> NDArray[np.int64]:
+def _digits() -> Integers:
     """The value of each byte as a digit; larger than any base for what is not a digit."""
     digits = np.full(256, 99, np.int64)
     digits[list(b"0123456789abcdef")] = range(16)
     return digits
 
 
-def _begins(begins: NDArray[np.bytes_], names: Sequence[bytes]) -> NDArray[np.bool_]:
+def _begins(begins: NDArray[np.bytes_], names: Sequence[bytes]) -> Flags:
     """Which begin with one of the names; all names are of as many bytes as they begin with, or
     fewer.
     """

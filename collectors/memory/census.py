@@ -30,7 +30,7 @@ from perfvcs.collectors.memory.heap import (
 )
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Run
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,13 +120,13 @@ class AllocationRecord:
         return int(self.head["flags"])
 
     @property
-    def peaks(self) -> NDArray[np.int64]:
+    def peaks(self) -> Integers:
         """Bytes of each site when the process had most."""
         now = self.sites["epoch"] == self.head["epochs"]
         return np.where(now, self.sites["peak"], self.sites["live"]).astype(np.int64)
 
     @property
-    def leaked(self) -> NDArray[np.int64]:
+    def leaked(self) -> Integers:
         """Bytes of each site that this process allocated and did not free."""
         return self.sites["live"].astype(np.int64) - self.sites["inherited"].astype(np.int64)
 
@@ -251,7 +251,7 @@ def heap(
     )
 
 
-def _table(record: AllocationRecord, *, is_largest: bool) -> NDArray[np.float64]:
+def _table(record: AllocationRecord, *, is_largest: bool) -> Floats:
     """The columns of one process' sites, of shape (sites, COLUMNS)."""
     peaks = record.peaks if is_largest else np.zeros(len(record.sites))
     return np.stack(
@@ -259,7 +259,7 @@ def _table(record: AllocationRecord, *, is_largest: bool) -> NDArray[np.float64]
     ).astype(np.float64)
 
 
-def _merged(sites: Sequence[AllocationSite], totals: NDArray[np.float64]) -> list[AllocationSite]:
+def _merged(sites: Sequence[AllocationSite], totals: Floats) -> list[AllocationSite]:
     """The sites of one stack as one, and one without a stack for what the sites that were not kept
     have.
     """
@@ -319,7 +319,7 @@ def _course(record: AllocationRecord, stacks: dict[int, Stack]) -> list[Moment]:
     bins = min(-(-count // width), record.sites["change"].shape[1]) if width else 0
     alive = np.cumsum(record.sites["change"][:, :bins], axis=1)
     functions = {number: owner(stack) for number, stack in stacks.items()}
-    by_name: dict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros(bins, np.int64))
+    by_name: dict[str, Integers] = defaultdict(lambda: np.zeros(bins, np.int64))
     for number, row in enumerate(alive):
         by_name[functions.get(number, OTHER_SITES)] += row
     most = {name: int(row.max(initial=0)) for name, row in by_name.items() if name != OTHER_SITES}

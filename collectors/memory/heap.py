@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 
 LARGEST_PROGRAM = 1 << 31  # bytes of a program that is looked into
@@ -217,7 +215,7 @@ def largest(sites: Sequence[AllocationSite], most: int) -> list[AllocationSite]:
     return chosen
 
 
-def shares(table: NDArray[np.float64], most: int) -> list[int]:
+def shares(table: Floats, most: int) -> list[int]:
     """The rows of a table with the largest share in any column, at most so many, in the table's
     order.
     """

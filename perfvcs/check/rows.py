@@ -10,12 +10,10 @@ from perfvcs.profile import REPEATED, Profile, Resources
 from perfvcs.profile.summary import PACE
 from perfvcs.profile.units import in_base_units
 from perfvcs.profile.validity import MAX_INTEGER
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.check.case import Case
     from perfvcs.profile.summary import Header, Measured
@@ -36,12 +34,12 @@ class CasePoints(Struct, frozen=True, eq=False):
     where it is unknown.
     """
 
-    size: NDArray[np.float64]
-    value: NDArray[np.float64]
-    execution: NDArray[np.int64]
-    builds: NDArray[np.int64]
-    weight: NDArray[np.int64] | None = None
-    turns: NDArray[np.int64] | None = None
+    size: Floats
+    value: Floats
+    execution: Integers
+    builds: Integers
+    weight: Integers | None = None
+    turns: Integers | None = None
 
     @property
     def executions(self) -> int:
@@ -105,12 +103,8 @@ def points(case: Case) -> tuple[CasePoints, CasePoints]:
 
 
 def _turns(
-    measured: Sequence[Measured],
-    tables: Sequence[UnitTable],
-    executions: NDArray[np.int64],
-    *,
-    single: bool,
-) -> NDArray[np.int64]:
+    measured: Sequence[Measured], tables: Sequence[UnitTable], executions: Integers, *, single: bool
+) -> Integers:
     """The place in its block of each execution, as profile, build (0 where there is a ``single``
     one) and number; -1 where unknown.
     """
@@ -122,9 +116,7 @@ def _turns(
     return np.array(places, dtype=np.int64)
 
 
-def _levels(
-    pace: NDArray[np.float64], sided: NDArray[np.int64], execution: NDArray[np.int64]
-) -> tuple[list[float], list[float]]:
+def _levels(pace: Floats, sided: Integers, execution: Integers) -> tuple[list[float], list[float]]:
     """The mean logarithm of the pace in each execution of either side."""
     log, sides = np.log(pace), []
     for number in (0, 1):
@@ -136,14 +128,14 @@ def _levels(
     return sides[0], sides[1]
 
 
-def _cells(sided: NDArray[np.int64], size: NDArray[np.float64]) -> NDArray[np.int64]:
+def _cells(sided: Integers, size: Floats) -> Integers:
     """A number for each side and quarter of a doubling of the size."""
     with np.errstate(divide="ignore", invalid="ignore"):
         quarter = np.nan_to_num(np.round(4 * np.log2(np.abs(size))), nan=-5000.0, neginf=-5001.0)
     return np.asarray(2 * quarter + sided, dtype=np.int64)
 
 
-def _numbered_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _numbered_rows(*columns: Integers) -> tuple[Integers, Integers]:
     """The number of each row's key among the distinct keys in rising order, and these keys; (rows,)
     and (keys, columns).
     """
@@ -158,7 +150,7 @@ def _numbered_rows(*columns: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDAr
     return code, np.stack(columns, axis=1)[first]
 
 
-def _ranked(column: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _ranked(column: Integers) -> tuple[Integers, Integers]:
     """The distinct values in rising order, and the place of each row's value among them; without
     sorting small numbers.
     """
@@ -179,11 +171,11 @@ class UnitTable(Struct, frozen=True):
     execution was repeated are left out.
     """
 
-    size: NDArray[np.float64]
-    binary: NDArray[np.int64]
-    execution: NDArray[np.int64]
-    iteration: NDArray[np.int64]
-    metrics: dict[str, NDArray[np.float64]]
+    size: Floats
+    binary: Integers
+    execution: Integers
+    iteration: Integers
+    metrics: dict[str, Floats]
 
 
 class ProfileRows:

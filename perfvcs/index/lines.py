@@ -16,13 +16,11 @@ from perfvcs.index import packedlevels
 from perfvcs.index.filling import unpack
 from perfvcs.profile import Environment, Job
 from perfvcs.profile.summary import Summary
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 
 PATH_QUERY = "substr(c.text, 1, 2) || '/' || c.text || '/' || p.name"
@@ -329,13 +327,13 @@ class Spreads(NamedTuple):
     number that profiles have in common which were measured in turns, 0 for the others.
     """
 
-    line: NDArray[np.int64]
-    position: NDArray[np.int64]
-    level: NDArray[np.float64]
-    deviation: NDArray[np.float64]
-    executions: NDArray[np.int64]
+    line: Integers
+    position: Integers
+    level: Floats
+    deviation: Floats
+    executions: Integers
     unusable: int
-    session: NDArray[np.int64]
+    session: Integers
 
 
 def spreads(

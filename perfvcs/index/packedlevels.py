@@ -14,13 +14,12 @@ from zlib import crc32
 
 import msgspec
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Container, Iterable, Sequence
 
-    from numpy.typing import NDArray
 
 LEVELS_SCHEMA = """
 CREATE TABLE levels (id INTEGER PRIMARY KEY, line INTEGER NOT NULL, packed BLOB NOT NULL);
@@ -155,12 +154,12 @@ class LevelTable(NamedTuple):
     index.
     """
 
-    line: NDArray[np.int64]
-    commit: NDArray[np.int64]
-    level: NDArray[np.float64]
-    deviation: NDArray[np.float64]
-    executions: NDArray[np.int64]
-    session: NDArray[np.int64]
+    line: Integers
+    commit: Integers
+    level: Floats
+    deviation: Floats
+    executions: Integers
+    session: Integers
 
 
 def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) -> LevelTable:

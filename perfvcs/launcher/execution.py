@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.errors import PerfError
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 READING = 16  # bytes: time and duration, ns as int64
@@ -65,7 +65,7 @@ class Pace(msgspec.Struct, frozen=True):
         took = [reading for _, reading in iter_unpack("<qq", self.readings) if reading > 0]
         return geometric_mean(took) / 1e9 if took else None
 
-    def at(self, time: ArrayLike) -> NDArray[np.float64]:
+    def at(self, time: ArrayLike) -> Floats:
         """How long the fixed work took at these times (CLOCK_MONOTONIC, ns), in s; NaN if it was
         not read.
 

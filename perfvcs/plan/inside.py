@@ -16,11 +16,9 @@ import msgspec
 
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.profile.summary import Place
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.statistics.runs import Impact
 
 
@@ -272,20 +270,20 @@ def _levels(sessions: Sequence[ExecutionRuns]) -> _Levels:
     return _Levels(*(_pool(*pair) for pair in pooled))
 
 
-def _pool(variances: NDArray[np.float64], df: NDArray[np.float64]) -> float | None:
+def _pool(variances: Floats, df: Floats) -> float | None:
     defined = np.isfinite(variances) & (df > 0)
     return (
         sqrt(float(np.average(variances[defined], weights=df[defined]))) if defined.any() else None
     )
 
 
-def _impact(measurements: Sequence[NDArray[np.float64]]) -> Impact:
+def _impact(measurements: Sequence[Floats]) -> Impact:
     from perfvcs.statistics.runs import impact
 
     return impact(measurements, iterations=RESAMPLES)
 
 
-def _dependence(measurements: Sequence[NDArray[np.float64]]) -> float | None:
+def _dependence(measurements: Sequence[Floats]) -> float | None:
     """The mean autocorrelation at lag 1; None where no execution has enough measurements, or
     nothing varies.
     """

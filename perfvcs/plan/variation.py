@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise, starmap
 from math import exp, isfinite, log, sqrt
 from statistics import fmean, median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,11 +18,7 @@ from perfvcs.profile import Profile
 from perfvcs.profile.summary import RECORDER, Measured, Place, Summary
 from perfvcs.profile.units import in_base_units
 from perfvcs.statistics.huber import BEND, FEWEST_PAIRS, NORMAL_IN_DISTANCES, draw_in
-from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+from perfvcs.system.numeric import Floats, np
 
 # values of a session that are drawn for pretended pairs; twice as many change the result by about 1
 # %
@@ -92,7 +88,7 @@ def apart(values: Sequence[Sequence[float]]) -> float | None:
     return 2 * variance * left / squares / max(alone, 1 / DRAWN) ** 2
 
 
-def _pairs(sample: NDArray[np.float64]) -> NDArray[np.float64]:
+def _pairs(sample: Floats) -> Floats:
     """Differences of two values each, shape (2, many): those in a column share no value.
 
     The same for the same sample.
@@ -103,7 +99,7 @@ def _pairs(sample: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([fours[:, 0] - fours[:, 1], fours[:, 2] - fours[:, 3]])
 
 
-def _distances(sample: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distances(sample: Floats) -> Floats:
     """Distances between two values: of all of them, or of many that were drawn."""
     if sample.size <= sqrt(2 * DRAWN):
         rows, columns = np.triu_indices(sample.size, 1)

@@ -9,12 +9,10 @@ import msgspec
 from msgspec import structs
 
 from perfvcs.profile.validity import INTEGER_COLUMNS, MAX_HEADER, Malformed, check, check_sizes
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.profile.fittedmodels import AnyEntry
 
@@ -203,7 +201,7 @@ class Resources:
         default = -1 if name == "trace" else 0
         return [default] * len(self)
 
-    def array(self, metric: str) -> NDArray[np.float64]:
+    def array(self, metric: str) -> Floats:
         """A metric's (or the size) column as float64 of shape (rows,), NaN where a row has none."""
         column = self.size if metric == "size" else self.metrics[metric]
         return np.array([] if column is None else column, dtype=np.float64)

@@ -12,15 +12,13 @@ import msgspec
 from perfvcs.check.movement import JobUnit, entries
 from perfvcs.profile import REPEATED
 from perfvcs.profile.naming import is_whole
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import difference, percent
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.check.change import Report
     from perfvcs.profile import Profile
@@ -167,7 +165,7 @@ def functions(
     ]
 
 
-def _sure(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _sure(first: Floats, second: Floats) -> Flags:
     """Whether each row's means differ by more than chance; of single executions, which show no
     chance, whether they differ.
     """
@@ -175,19 +173,19 @@ def _sure(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np
 
     if min(first.shape[1], second.shape[1]) < 2:
         return np.asarray(first.mean(axis=1) != second.mean(axis=1))
-    sure: NDArray[np.bool_] = welch(first, second).p <= FALSE_ALARM_RATE
+    sure: Flags = welch(first, second).p <= FALSE_ALARM_RATE
     return sure
 
 
-def _table(amounts: Mapping[str, NDArray[np.float64]], names: Sequence[str]) -> NDArray[np.float64]:
+def _table(amounts: Mapping[str, Floats], names: Sequence[str]) -> Floats:
     """What functions had in each execution of a side, shape (functions, executions)."""
     nothing = np.zeros(next(iter(amounts.values())).shape if amounts else 1)
     return np.array([amounts.get(name, nothing) for name in names])
 
 
-def _amounts(profiles: Sequence[Profile], metric: str) -> dict[str, NDArray[np.float64]]:
+def _amounts(profiles: Sequence[Profile], metric: str) -> dict[str, Floats]:
     """What each function had in each execution, of all profiles of a side one after the other."""
-    parts: list[dict[str, NDArray[np.float64]]] = []
+    parts: list[dict[str, Floats]] = []
     for profile in profiles:
         rows = profile.resources
         values = rows.array(metric)
@@ -208,7 +206,7 @@ def _amounts(profiles: Sequence[Profile], metric: str) -> dict[str, NDArray[np.f
         table = sums.reshape(len(rows.names), count)
         parts.append({name: row for name, row in zip(rows.names, table, strict=True) if row.any()})
     widths = [next(iter(part.values())).shape[0] if part else 0 for part in parts]
-    columns_by_name: dict[str, list[NDArray[np.float64]]] = defaultdict(list)
+    columns_by_name: dict[str, list[Floats]] = defaultdict(list)
     for name in dict.fromkeys(name for part in parts for name in part):
         columns_by_name[name] = [
             part.get(name, np.zeros(width)) for part, width in zip(parts, widths, strict=True)

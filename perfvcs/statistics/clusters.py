@@ -9,12 +9,12 @@ from math import log, pi
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.difference import Difference, welch
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 MOST_CLUSTERS = 6
 TOLERANCE = 1e-8  # of the logarithm of the likelihood per value: nothing more is gained
@@ -31,10 +31,10 @@ class Mixture:
     mixture (smaller is better).
     """
 
-    centres: NDArray[np.float64]
-    spreads: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    labels: NDArray[np.int64]
+    centres: Floats
+    spreads: Floats
+    shares: Floats
+    labels: Integers
     bic: float
 
 
@@ -50,8 +50,8 @@ class Matched:
     old: Mixture
     new: Mixture
     alike: bool
-    means: tuple[NDArray[np.float64], NDArray[np.float64]]
-    shares: tuple[NDArray[np.float64], NDArray[np.float64]]
+    means: tuple[Floats, Floats]
+    shares: tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class ClusterDifferences:
     old: Mixture
     new: Mixture
     alike: bool
-    shares: NDArray[np.float64]
+    shares: Floats
     difference: Difference
 
 
@@ -213,13 +213,13 @@ def compare(
     return ClusterDifferences(matched.old, matched.new, matched.alike, shares, difference)
 
 
-def _known(row: NDArray[np.float64]) -> NDArray[np.float64]:
+def _known(row: Floats) -> Floats:
     """One group of the values that are not NaN; a single NaN where there are none."""
     finite = row[np.isfinite(row)]
     return finite[None] if finite.size else np.full((1, 1), np.nan)
 
 
-def _nearest(values: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+def _nearest(values: Floats, k: int) -> Integers:
     """The nearest of k centres, by the k-means of one dimension that starts evenly spread over the
     middle 98 % of the range.
     """

@@ -10,15 +10,13 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.statistics.difference import Interval
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
-def measurements(
-    within: ArrayLike, executions: ArrayLike, warmup: ArrayLike
-) -> NDArray[np.float64]:
+def measurements(within: ArrayLike, executions: ArrayLike, warmup: ArrayLike) -> Floats:
     """The best number of measurements per execution, n0 = sqrt(w S_E^2 / S_B^2); elementwise, not
     rounded, at least 1.
 
@@ -37,7 +35,7 @@ def executions(
     warmup: ArrayLike,
     build: ArrayLike,
     part: ArrayLike = 1.0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The best number of executions per binary, m0 = sqrt(b S_B^2 / (q w S_V^2)); elementwise, not
     rounded, at least 1.
 
@@ -56,7 +54,7 @@ def variance(
     builds: ArrayLike,
     runs: ArrayLike,
     times: ArrayLike,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The variance of the mean of l ``builds`` with m ``runs`` each that measure n ``times``;
     elementwise.
 
@@ -76,7 +74,7 @@ def cost(
     warmup: ArrayLike,
     build: ArrayLike = 0.0,
     part: ArrayLike = 1.0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """What the design costs, in measurements: (b + (w + n) m q) l; elementwise.
 
     Source: Kalibera 2006, ch. 7, eq. 18; eq. 22 with ``part`` (q).
@@ -102,7 +100,7 @@ def observations(precision: float = 0.005, quantile: float = 0.5, confidence: fl
     return max(1, ceil(round(z**2 * quantile * (1 - quantile) / precision**2, 6)))
 
 
-def _root(above: ArrayLike, below: ArrayLike) -> NDArray[np.float64]:
+def _root(above: ArrayLike, below: ArrayLike) -> Floats:
     """sqrt(above / below), at least 1; 1 for 0 / 0, infinite for x / 0, NaN for NaN."""
     a, b = np.broadcast_arrays(
         np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
@@ -126,18 +124,18 @@ class Components:
     another. ``..._df`` are degrees of freedom.
     """
 
-    mean: NDArray[np.float64]
-    within: NDArray[np.float64]
-    executions: NDArray[np.float64]
-    binaries: NDArray[np.float64]
-    values_count: NDArray[np.float64]
-    executions_count: NDArray[np.float64]
-    binaries_count: NDArray[np.float64]
-    within_df: NDArray[np.float64]
-    executions_df: NDArray[np.float64]
-    binaries_df: NDArray[np.float64]
+    mean: Floats
+    within: Floats
+    executions: Floats
+    binaries: Floats
+    values_count: Floats
+    executions_count: Floats
+    binaries_count: Floats
+    within_df: Floats
+    executions_df: Floats
+    binaries_df: Floats
 
-    def variance(self) -> NDArray[np.float64]:
+    def variance(self) -> Floats:
         """The variance of the mean, eq. 17: S_E^2/(lmn) + S_B^2/(lm) + S_V^2/l, for one binary
         S_E^2/(mn) + S_B^2/m (2005, eq. 4).
 
@@ -196,9 +194,9 @@ class Components:
 class Separate:
     """The variance that each level adds, shape (groups,): sigma_E^2, sigma_B^2 and sigma_V^2."""
 
-    within: NDArray[np.float64]
-    executions: NDArray[np.float64]
-    binaries: NDArray[np.float64]
+    within: Floats
+    executions: Floats
+    binaries: Floats
 
 
 def components(
@@ -261,14 +259,14 @@ def components(
     )
 
 
-def _labels(column: ArrayLike | None, like: NDArray[np.float64]) -> NDArray[np.int64]:
+def _labels(column: ArrayLike | None, like: Floats) -> Integers:
     labels = np.zeros(like.shape, dtype=np.int64) if column is None else np.asarray(column)
     if labels.shape != like.shape or like.ndim != 1:
         raise ValueError("values and labels must be columns of equal length")
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
-def _nest(labels: list[NDArray[np.int64]]) -> tuple[int, list[NDArray[np.int64]]]:
+def _nest(labels: list[Integers]) -> tuple[int, list[Integers]]:
     """Number of groups, and where each value, execution and binary belongs: its index in the level
     above.
     """
@@ -282,16 +280,12 @@ def _nest(labels: list[NDArray[np.int64]]) -> tuple[int, list[NDArray[np.int64]]
     return int(group.max()) + 1, [execution_of_value, executions // depth, binaries // width]
 
 
-def _sums(
-    places: NDArray[np.int64], values: NDArray[np.float64], count: int
-) -> NDArray[np.float64]:
+def _sums(places: Integers, values: Floats, count: int) -> Floats:
     """The sum of the values at each of ``count`` places."""
     return np.bincount(places, values, count).astype(np.float64)
 
 
-def _variance(
-    squares: NDArray[np.float64], df: NDArray[np.float64], rounding: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _variance(squares: Floats, df: Floats, rounding: Floats) -> Floats:
     """Squares over degrees of freedom; 0 where only rounding, NaN without degrees of freedom."""
     ratio = np.where(df > 0, squares / np.where(df > 0, df, 1.0), np.nan)
     return np.where(ratio <= rounding**2, 0.0, ratio)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 # standard deviations in a median distance from the middle, of normal values: 1 / Phi^-1(3/4)
@@ -22,9 +22,7 @@ SHORT_ROW = 32  # values
 NORMAL_DEGREES = 1e9
 
 
-def medians(
-    values: NDArray[np.float64], group: NDArray[np.intp], groups: int
-) -> NDArray[np.float64]:
+def medians(values: Floats, group: Indices, groups: int) -> Floats:
     """The (upper) median of the values of each of ``groups`` groups, shape (groups,); 0 for one
     without values.
     """
@@ -45,9 +43,9 @@ class Interval(Struct, frozen=True):
     infinite for a single value.
     """
 
-    centre: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    centre: Floats
+    low: Floats
+    high: Floats
 
 
 def interval(values: ArrayLike, confidence: float = 0.99) -> Interval:
@@ -90,12 +88,12 @@ class Difference(Struct, frozen=True):
     NaN), ``p``, ``error`` and ``df`` are NaN and the interval is infinite.
     """
 
-    estimate: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    p: NDArray[np.float64]
-    error: NDArray[np.float64]
-    df: NDArray[np.float64]
+    estimate: Floats
+    low: Floats
+    high: Floats
+    p: Floats
+    error: Floats
+    df: Floats
 
 
 class Moments(Struct, frozen=True):
@@ -103,9 +101,9 @@ class Moments(Struct, frozen=True):
     of shape (groups,).
     """
 
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    df: NDArray[np.float64]
+    mean: Floats
+    variance: Floats
+    df: Floats
 
 
 def moments(values: ArrayLike) -> Moments:
@@ -125,9 +123,9 @@ def moments(values: ArrayLike) -> Moments:
 
 
 def combine(
-    estimate: NDArray[np.float64],
-    variances: Sequence[NDArray[np.float64]],
-    dfs: Sequence[NDArray[np.float64]],
+    estimate: Floats,
+    variances: Sequence[Floats],
+    dfs: Sequence[Floats],
     confidence: float | None = 0.99,
 ) -> Difference:
     """The difference whose variance is the sum of independent estimated ``variances``, each with
@@ -156,11 +154,8 @@ def combine(
 
 
 def reach(
-    estimate: NDArray[np.float64],
-    variances: Sequence[NDArray[np.float64]],
-    dfs: Sequence[NDArray[np.float64]],
-    confidence: float,
-) -> NDArray[np.float64]:
+    estimate: Floats, variances: Sequence[Floats], dfs: Sequence[Floats], confidence: float
+) -> Floats:
     """How far from 0 the interval of ``combine`` reaches, to either side; infinite where it is
     unknown.
     """
@@ -173,18 +168,14 @@ class _Errors(NamedTuple):
     unknown), its standard error and its df.
     """
 
-    known: NDArray[np.bool_]
-    spread: NDArray[np.bool_]
-    sure: NDArray[np.float64]
-    error: NDArray[np.float64]
-    df: NDArray[np.float64]
+    known: Flags
+    spread: Flags
+    sure: Floats
+    error: Floats
+    df: Floats
 
 
-def _errors(
-    estimate: NDArray[np.float64],
-    variances: Sequence[NDArray[np.float64]],
-    dfs: Sequence[NDArray[np.float64]],
-) -> _Errors:
+def _errors(estimate: Floats, variances: Sequence[Floats], dfs: Sequence[Floats]) -> _Errors:
     parts, degrees = np.array(variances), np.array(dfs)
     total = parts.sum(axis=0)
     defined = (
@@ -199,7 +190,7 @@ def _errors(
     )
 
 
-def _half(errors: _Errors, confidence: float) -> NDArray[np.float64]:
+def _half(errors: _Errors, confidence: float) -> Floats:
     """Half of the width of the confidence interval; infinite where the difference is unknown."""
     from perfvcs.statistics.student import quantile
 
@@ -248,9 +239,7 @@ def paired(
     return combine(gap.mean, variances, dfs, confidence)
 
 
-def gaps_of(
-    gaps: NDArray[np.float64], tiny: NDArray[np.float64]
-) -> tuple[Moments, NDArray[np.float64]]:
+def gaps_of(gaps: Floats, tiny: Floats) -> tuple[Moments, Floats]:
     """The moments of paired differences (groups, n), and the variance of their mean.
 
     Differences are rounded like the values that they come from, not like themselves: by so much a
@@ -261,12 +250,12 @@ def gaps_of(
     return Moments(settled(sample.mean, tiny), variance, sample.df), variance / gaps.shape[1]
 
 
-def rounding(first: ArrayLike, second: ArrayLike) -> NDArray[np.float64]:
+def rounding(first: ArrayLike, second: ArrayLike) -> Floats:
     """What the rounding of differences of two samples can pretend, per group."""
     return np.maximum(_rounding(first), _rounding(second))
 
 
-def _rounding(values: ArrayLike) -> NDArray[np.float64]:
+def _rounding(values: ArrayLike) -> Floats:
     """What the rounding of a sum can pretend, per group."""
     y = np.asarray(values, dtype=np.float64)
     # Of short rows numpy finds the largest values of all rows, column by column, in a third of the
@@ -274,25 +263,23 @@ def _rounding(values: ArrayLike) -> NDArray[np.float64]:
     largest = (
         np.abs(y.T, order="C").max(axis=0) if y.shape[1] <= SHORT_ROW else np.abs(y).max(axis=1)
     )
-    rounding: NDArray[np.float64] = largest * (8 * np.finfo(np.float64).eps)
+    rounding: Floats = largest * (8 * np.finfo(np.float64).eps)
     return rounding
 
 
-def settle(
-    estimate: NDArray[np.float64], first: ArrayLike, second: ArrayLike
-) -> NDArray[np.float64]:
+def settle(estimate: Floats, first: ArrayLike, second: ArrayLike) -> Floats:
     """Differences of means which are only rounding as 0."""
     return settled(estimate, rounding(first, second))
 
 
-def settled(estimate: NDArray[np.float64], tiny: NDArray[np.float64]) -> NDArray[np.float64]:
+def settled(estimate: Floats, tiny: Floats) -> Floats:
     """Estimates, those which are but ``tiny`` as 0."""
     return np.where(np.abs(estimate) <= tiny, 0.0, estimate)
 
 
-def _each(value: ArrayLike, like: NDArray[np.float64]) -> NDArray[np.float64]:
+def _each(value: ArrayLike, like: Floats) -> Floats:
     return np.broadcast_to(np.asarray(value, dtype=np.float64), like.shape)
 
 
-def _degrees(value: ArrayLike, like: NDArray[np.float64]) -> NDArray[np.float64]:
+def _degrees(value: ArrayLike, like: Floats) -> Floats:
     return np.minimum(_each(value, like), NORMAL_DEGREES)

@@ -12,10 +12,10 @@ from msgspec import Struct
 from perfvcs.statistics import difference
 from perfvcs.statistics.difference import Difference, combine, moments
 from perfvcs.statistics.permutation import sign_flips, signs
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 BEND = 2.5  # standard deviations from the centre beyond which a value is pulled in
 FEWEST_PAIRS = 8  # pairs from which their standard deviation is known well enough for that
@@ -44,13 +44,13 @@ class Shift(Struct, frozen=True):
     """
 
     difference: Difference
-    free: NDArray[np.float64]
-    gaps: NDArray[np.float64]
-    widened: NDArray[np.float64]
-    drawn: NDArray[np.bool_]
-    reach: NDArray[np.float64]
-    removed: NDArray[np.bool_]
-    lopsided: NDArray[np.bool_]
+    free: Floats
+    gaps: Floats
+    widened: Floats
+    drawn: Flags
+    reach: Floats
+    removed: Flags
+    lopsided: Flags
 
 
 def paired(
@@ -100,7 +100,7 @@ def paired(
     )
 
 
-def chance(free: ArrayLike) -> NDArray[np.float64]:
+def chance(free: ArrayLike) -> Floats:
     """Two-sided p of the shift of paired differences, shape (groups, n), under flips of their
     signs; result (groups,).
 
@@ -129,7 +129,7 @@ def chance(free: ArrayLike) -> NDArray[np.float64]:
     return reached / len(rows) if exact else (1 + reached) / (1 + len(rows))
 
 
-def _t(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+def _t(gaps: Floats) -> Floats:
     """|t| of the shift of differences (groups, n), but for a factor; infinite where they are equal,
     0 where they are 0.
     """
@@ -137,13 +137,13 @@ def _t(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
     mean, tiny = away.mean(axis=1), difference.rounding(gaps, gaps)
     error = np.sqrt(((away - mean[:, None]) ** 2).sum(axis=1))
     with np.errstate(divide="ignore"):
-        t: NDArray[np.float64] = np.where(
+        t: Floats = np.where(
             np.abs(mean) <= tiny, 0.0, np.abs(mean) / np.where(error <= tiny, 0.0, error)
         )
     return t
 
 
-def _largest(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+def _largest(gaps: Floats) -> Floats:
     """``chance`` of several columns of differences (groups, n, columns).
 
     Not T^2: each column has its own outliers, and in a flipped pattern that draws a pair in, T^2
@@ -159,28 +159,25 @@ def _largest(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
     return reached / len(rows) if exact else (1 + reached) / (1 + len(rows))
 
 
-def drawn_in(gaps: NDArray[np.float64]) -> NDArray[np.float64]:
+def drawn_in(gaps: Floats) -> Floats:
     """Differences (groups, n) with outliers pulled in as ``paired`` does it; of many, by the
     distances of ``CLOSE`` values.
     """
     return draw_in(gaps, allowance(gaps, difference.rounding(gaps, gaps), neighbours=CLOSE))
 
 
-def widened(gaps: NDArray[np.float64], drawn: NDArray[np.float64]) -> NDArray[np.float64]:
+def widened(gaps: Floats, drawn: Floats) -> Floats:
     """Differences that were ``drawn`` in, further from their mean by K / m of ``paired``; both
     (groups, n).
     """
     mean = drawn.mean(axis=1)[:, None]
-    away: NDArray[np.float64] = mean + widening(drawn == gaps)[:, None] * (drawn - mean)
+    away: Floats = mean + widening(drawn == gaps)[:, None] * (drawn - mean)
     return away
 
 
 def allowance(
-    gaps: NDArray[np.float64],
-    rounding: NDArray[np.float64],
-    bend: float = BEND,
-    neighbours: int = DISTANCE_NEIGHBOURS,
-) -> NDArray[np.float64]:
+    gaps: Floats, rounding: Floats, bend: float = BEND, neighbours: int = DISTANCE_NEIGHBOURS
+) -> Floats:
     """How far from their centre differences (groups, n) are left alone, shape (groups, 1): infinite
     where none is to be pulled in.
     """
@@ -189,17 +186,17 @@ def allowance(
     return np.where(spread_out, bend * np.where(spread_out, scale, 1.0), np.inf)[:, None]
 
 
-def widening(alone: NDArray[np.bool_]) -> NDArray[np.float64]:
+def widening(alone: Flags) -> Floats:
     """K / m of ``paired``, by which of the differences (groups, n) were left alone; shape
     (groups,).
     """
     n = alone.shape[1]
     share = np.maximum(alone.mean(axis=1), 1 / n)
-    factor: NDArray[np.float64] = (1 + (1 - share) / (share * n)) / share
+    factor: Floats = (1 + (1 - share) / (share * n)) / share
     return factor
 
 
-def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> NDArray[np.float64]:
+def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> Floats:
     """The standard deviation of each group, shape (groups, n), from the median distance of two of
     its values; 0 for n = 1.
 
@@ -224,7 +221,7 @@ def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> NDArray[
 
 
 @lru_cache(maxsize=64)
-def _near(n: int, neighbours: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _near(n: int, neighbours: int) -> tuple[Indices, Indices]:
     """Which of n values' distances count; the same for all groups, and for every pattern of
     signs.
     """
@@ -234,7 +231,7 @@ def _near(n: int, neighbours: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return rows, (rows + np.tile(np.arange(1, neighbours + 1), n)) % n
 
 
-def draw_in(values: NDArray[np.float64], bound: NDArray[np.float64]) -> NDArray[np.float64]:
+def draw_in(values: Floats, bound: Floats) -> Floats:
     """Values (groups, n) at most ``bound`` (groups, 1) away from the mean of the result."""
     drawn = values.copy()
     live = np.flatnonzero((np.abs(values - values.mean(axis=1, keepdims=True)) > bound).any(axis=1))
@@ -258,7 +255,7 @@ def draw_in(values: NDArray[np.float64], bound: NDArray[np.float64]) -> NDArray[
     return drawn
 
 
-def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def median(values: Floats) -> Floats:
     """The median of each row of finite values; numpy's own imports its masked arrays, which takes
     longer.
     """
@@ -269,5 +266,5 @@ def median(values: NDArray[np.float64]) -> NDArray[np.float64]:
         if n <= SORTED
         else np.partition(values, [(n - 1) // 2, n // 2], axis=1)
     )
-    medians: NDArray[np.float64] = (middle[:, (n - 1) // 2] + middle[:, n // 2]) / 2
+    medians: Floats = (middle[:, (n - 1) // 2] + middle[:, n // 2]) / 2
     return medians

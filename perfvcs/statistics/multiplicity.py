@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 PRIOR = 1.0  # variance of the expected size of a change, in standard deviations of a pair
@@ -31,10 +31,10 @@ class EValue(Struct, frozen=True):
     numbers of pairs at once. Shape (groups,).
     """
 
-    estimate: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    e: NDArray[np.float64]
+    estimate: Floats
+    low: Floats
+    high: Floats
+    e: Floats
 
 
 def t_mixture(
@@ -117,7 +117,7 @@ def level(pairs: int, final: int = PAIRS) -> float:
     return FINAL if pairs >= final else EARLY
 
 
-def q_values(p: ArrayLike) -> NDArray[np.float64]:
+def q_values(p: ArrayLike) -> Floats:
     """Benjamini and Hochberg's adjusted p-values, shape (comparisons,); a NaN is not a comparison
     and stays NaN.
 

@@ -21,12 +21,12 @@ from perfvcs.statistics.huber import (
     median,
     widening,
 )
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 FEWEST_SETTLING = 5  # pairs; fewer settle nothing
 # p up to which a period effect is removed: at .01, five pairs without one would be called changed
@@ -43,7 +43,7 @@ ONE_SIDED = 0.5  # of a period effect: half-way from one of both versions (0) to
 
 def hotelling(
     first: ArrayLike, second: ArrayLike, *, paired: bool = False, lost: int = 0
-) -> NDArray[np.float64]:
+) -> Floats:
     """The p of equal means of two samples of the shapes (groups, m, 2) and (groups, k, 2); shape
     (groups,).
 
@@ -76,13 +76,7 @@ def hotelling(
     )
 
 
-def _test(
-    mean: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-    rounding: NDArray[np.float64],
-    factor: float,
-    free: int,
-) -> NDArray[np.float64]:
+def _test(mean: Floats, covariance: Floats, rounding: Floats, factor: float, free: int) -> Floats:
     from perfvcs.statistics.student import f_tail
 
     defined = np.isfinite(mean[:, 0] + mean[:, 1]) & np.isfinite(covariance.sum(axis=(1, 2)))
@@ -121,11 +115,11 @@ class Orders(Struct, frozen=True):
     ``widened`` as in ``huber.Shift``.
     """
 
-    shift: NDArray[np.float64]
-    period: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    drawn: NDArray[np.bool_]
-    widened: NDArray[np.float64]
+    shift: Floats
+    period: Floats
+    variance: Floats
+    drawn: Flags
+    widened: Floats
 
 
 def paired(
@@ -199,17 +193,13 @@ def paired(
     )
 
 
-def _is_evident(
-    robust: Orders, sides: Sequence[ArrayLike], order: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def _is_evident(robust: Orders, sides: Sequence[ArrayLike], order: Flags) -> Flags:
     """Whether the period effect of ``robust`` is beyond chance, and no outliers of one version."""
     n = order.shape[1]
     rarer = np.minimum(order.sum(axis=1), n - order.sum(axis=1))
     df = np.full(len(order), n - 2.0)
-    beyond: NDArray[np.bool_] = (
-        combine(robust.period, [robust.variance], [df], None).p <= EVIDENT_SHARE
-    )
-    found: NDArray[np.bool_] = beyond & (
+    beyond: Flags = combine(robust.period, [robust.variance], [df], None).p <= EVIDENT_SHARE
+    found: Flags = beyond & (
         (rarer >= FEWEST_ALONE) | _of_both(sides[0], sides[1], order, robust.period)
     )
     return found
@@ -218,11 +208,11 @@ def _is_evident(
 def _apart_from_shared(
     first: ArrayLike,
     second: ArrayLike,
-    order: NDArray[np.bool_],
-    executions: NDArray[np.int64],
-    tiny: NDArray[np.float64],
+    order: Flags,
+    executions: Integers,
+    tiny: Floats,
     bend: float,
-) -> NDArray[np.bool_]:
+) -> Flags:
     """Where a period effect is evident in what groups of the same executions share, or in a group
     without that; everywhere where there are fewer than ``FEWEST_TOGETHER`` of them.
 
@@ -249,9 +239,7 @@ def _apart_from_shared(
     return evident
 
 
-def _of_both(
-    first: ArrayLike, second: ArrayLike, later: NDArray[np.bool_], period: NDArray[np.float64]
-) -> NDArray[np.bool_]:
+def _of_both(first: ArrayLike, second: ArrayLike, later: Flags, period: Floats) -> Flags:
     """Where the second place slows both versions alike, shape (groups,).
 
     Such an effect leaves the sums of the pairs equal in both orders. One of one version alone moves
@@ -265,16 +253,12 @@ def _of_both(
             np.where(here, sums, 0.0).sum(axis=1) / np.maximum(count, 1)
             for here, count in ((later, counts), (~later, later.shape[1] - counts))
         ]
-        away: NDArray[np.bool_] = np.abs(means[0] - means[1]) / 2 <= ONE_SIDED * np.abs(period)
+        away: Flags = np.abs(means[0] - means[1]) / 2 <= ONE_SIDED * np.abs(period)
     return away
 
 
 def _lopsided(
-    gaps: NDArray[np.float64],
-    plain: Orders,
-    df: NDArray[np.float64],
-    rarer: NDArray[np.int64],
-    confidence: float,
+    gaps: Floats, plain: Orders, df: Floats, rarer: Integers, confidence: float
 ) -> Difference:
     """What covers Student's interval and that of both orders, the less certain p; without an
     interval where one order is all.
@@ -291,9 +275,7 @@ def _lopsided(
     )
 
 
-def _orders(
-    gaps: NDArray[np.float64], later: NDArray[np.bool_], tiny: NDArray[np.float64], bend: float
-) -> Orders:
+def _orders(gaps: Floats, later: Flags, tiny: Floats, bend: float) -> Orders:
     """The means in both orders; NaN where one is missing.
 
     Groups with equally many of each are computed together.
@@ -328,7 +310,7 @@ def _orders(
     return Orders(shift, effect, variance, drawn, away)
 
 
-def _spread(gaps: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+def _spread(gaps: Floats, count: int) -> Floats:
     """``huber.spread`` of distances inside an order: the first ``count`` columns, and the
     others.
     """
@@ -337,11 +319,11 @@ def _spread(gaps: NDArray[np.float64], count: int) -> NDArray[np.float64]:
         rows, columns = np.triu_indices(side.shape[1], 1)
         near = columns - rows <= DISTANCE_NEIGHBOURS
         distances.append(np.abs(side[:, rows[near]] - side[:, columns[near]]))
-    deviation: NDArray[np.float64] = median(np.concatenate(distances, axis=1)) * NORMAL_IN_DISTANCES
+    deviation: Floats = median(np.concatenate(distances, axis=1)) * NORMAL_IN_DISTANCES
     return deviation
 
 
-def chosen(where: NDArray[np.bool_], yes: Difference, no: Difference) -> Difference:
+def chosen(where: Flags, yes: Difference, no: Difference) -> Difference:
     """One difference where ``where`` (groups,) says so, the other elsewhere."""
     names = ("estimate", "low", "high", "p", "error", "df")
     return Difference(

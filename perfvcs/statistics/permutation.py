@@ -9,10 +9,10 @@ from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from perfvcs.statistics.difference import Difference, Interval
 
@@ -73,7 +73,7 @@ def depth(n: int, confidence: float = 0.99) -> int:
     return int(np.searchsorted(below, (1 - confidence) / 2 * (1 + 1e-12), side="right"))
 
 
-def _shift(gaps: NDArray[np.float64], confidence: float) -> Interval:
+def _shift(gaps: Floats, confidence: float) -> Interval:
     from perfvcs.statistics.difference import Interval
 
     groups, n = gaps.shape
@@ -90,7 +90,7 @@ def _shift(gaps: NDArray[np.float64], confidence: float) -> Interval:
     return Interval(estimate, means[:, k - 1], means[:, -k])
 
 
-def _chance(gaps: NDArray[np.float64], rounding: float) -> float:
+def _chance(gaps: Floats, rounding: float) -> float:
     """Two-sided p of one group."""
     size = np.sort(np.abs(gaps[gaps != 0]))
     if not size.size:
@@ -111,7 +111,7 @@ def _chance(gaps: NDArray[np.float64], rounding: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _distribution(ranks: tuple[int, ...]) -> NDArray[np.float64]:
+def _distribution(ranks: tuple[int, ...]) -> Floats:
     """The chance of each sum of those ranks whose sign is positive, for fair signs."""
     chances = np.zeros(sum(ranks) + 1)
     chances[0] = 1.0
@@ -124,7 +124,7 @@ def _distribution(ranks: tuple[int, ...]) -> NDArray[np.float64]:
     return chances
 
 
-def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
+def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> Floats:
     """Two-sided p of the difference of means of independent samples, shapes (groups, m) and
     (groups, k); result (groups,).
 
@@ -153,7 +153,7 @@ def two_sample(first: ArrayLike, second: ArrayLike, seed: int = 0) -> NDArray[np
     )
 
 
-def sign_flips(gaps: ArrayLike, seed: int = 0) -> NDArray[np.float64]:
+def sign_flips(gaps: ArrayLike, seed: int = 0) -> Floats:
     """Two-sided p of the mean of paired differences, shape (groups, n), under flips of their signs;
     result (groups,).
 
@@ -176,13 +176,7 @@ def smallest(m: int, k: int | None = None) -> float:
     return min(1.0, 2 / (2**m if k is None else comb(m + k, m)))
 
 
-def _share(
-    arrangements: NDArray[np.float64],
-    values: NDArray[np.float64],
-    observed: NDArray[np.float64],
-    *,
-    exact: bool,
-) -> NDArray[np.float64]:
+def _share(arrangements: Floats, values: Floats, observed: Floats, *, exact: bool) -> Floats:
     count = len(arrangements)
     # Sums of the same numbers in another order differ by rounding; they are ties.
     bar = np.abs(observed) - 1e-10 * np.abs(values).sum(axis=1)
@@ -196,7 +190,7 @@ def _share(
     return reached / count if exact else (1 + reached) / (1 + count)
 
 
-def _whitened(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _whitened(values: Floats) -> Floats:
     """Vectors (groups, n, d) turned so that their sum of squares about 0, the same in every
     arrangement, is the unit matrix.
 
@@ -206,15 +200,11 @@ def _whitened(values: NDArray[np.float64]) -> NDArray[np.float64]:
     scale = np.abs(values).max(axis=1, keepdims=True)
     unit = values / np.where(scale > 0, scale, 1.0)
     left, singular, _ = np.linalg.svd(unit, full_matrices=False)
-    whitened: NDArray[np.float64] = np.where(
-        singular[:, None, :] > 1e-10 * singular[:, None, :1], left, 0.0
-    )
+    whitened: Floats = np.where(singular[:, None, :] > 1e-10 * singular[:, None, :1], left, 0.0)
     return whitened
 
 
-def _share_of_lengths(
-    arrangements: NDArray[np.float64], values: NDArray[np.float64], first: int, *, exact: bool
-) -> NDArray[np.float64]:
+def _share_of_lengths(arrangements: Floats, values: Floats, first: int, *, exact: bool) -> Floats:
     """The share of arrangements in which the sum of the vectors (groups, n, d) is at least as long
     as that of the ``first`` of them.
     """
@@ -232,7 +222,7 @@ def _share_of_lengths(
 
 
 @lru_cache(maxsize=16)
-def _memberships(m: int, k: int, seed: int) -> NDArray[np.float64]:
+def _memberships(m: int, k: int, seed: int) -> Floats:
     """Rows of 0 and 1 with m ones: who is in the first sample."""
     if comb(m + k, m) <= MOST_ARRANGEMENTS:
         rows = np.zeros((comb(m + k, m), m + k))
@@ -245,7 +235,7 @@ def _memberships(m: int, k: int, seed: int) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=16)
-def signs(n: int, most: int = MOST_ARRANGEMENTS, seed: int = 0) -> tuple[NDArray[np.float64], bool]:
+def signs(n: int, most: int = MOST_ARRANGEMENTS, seed: int = 0) -> tuple[Floats, bool]:
     """Rows of ``n`` signs, and whether they are all that there are; else ``most`` random ones, at
     most ``ARRANGEMENTS``.
 

@@ -6,12 +6,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 from math import sqrt
-from typing import TYPE_CHECKING
 
-from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from perfvcs.system.numeric import Floats, np
 
 POWER = 0.8
 MOST_POWER_PAIRS = 100_000  # pairs; nobody measures more
@@ -133,7 +129,7 @@ def limits(deviation: float, df: float, confidence: float = 0.8) -> tuple[float,
 
 
 @lru_cache(maxsize=4096)
-def _spreads(df: int) -> NDArray[np.float64]:
+def _spreads(df: int) -> Floats:
     """Estimated over true standard deviation at the middles of ``VARIANCE_POINTS`` equally likely
     parts.
 
@@ -145,6 +141,6 @@ def _spreads(df: int) -> NDArray[np.float64]:
     shares = (np.arange(VARIANCE_POINTS) + 0.5) / VARIANCE_POINTS
     roughly = 1 - 2 / (9 * df) + ndtri(shares) * sqrt(2 / (9 * df))
     variances = roughly**3 if df > NORMAL_DEGREES else 2 * gammaincinv(df / 2, shares) / df
-    spreads: NDArray[np.float64] = np.sqrt(variances)
+    spreads: Floats = np.sqrt(variances)
     spreads.flags.writeable = False
     return spreads

@@ -9,12 +9,12 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.statistics.difference import Interval
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 TRANSFORMS = ("none", "log", "1/x", "1/sqrt x")
@@ -34,8 +34,8 @@ class Normality:
     value that is not positive (transformed).
     """
 
-    w: dict[str, NDArray[np.float64]]
-    p: dict[str, NDArray[np.float64]]
+    w: dict[str, Floats]
+    p: dict[str, Floats]
 
     def choice(self, level: float = 0.05) -> list[str | None]:
         """Per group the first transformation, in the order of ``TRANSFORMS``, that is not rejected
@@ -48,7 +48,7 @@ class Normality:
         ]
 
 
-def transform(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def transform(values: ArrayLike, name: str) -> Floats:
     """The values under one of ``TRANSFORMS``, elementwise; NaN where it is not defined.
 
     ``ValueError`` for another name.
@@ -101,8 +101,8 @@ class Tested:
     All values equal: p is 1.
     """
 
-    statistic: NDArray[np.float64]
-    p: NDArray[np.float64]
+    statistic: Floats
+    p: Floats
 
 
 def mann_whitney(first: ArrayLike, second: ArrayLike) -> Tested:
@@ -114,9 +114,7 @@ def mann_whitney(first: ArrayLike, second: ArrayLike) -> Tested:
     scipy.stats.mannwhitneyu.
     """
 
-    def tested(
-        a: NDArray[np.float64], b: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tested(a: Floats, b: Floats) -> tuple[Floats, Floats]:
         from scipy import stats
 
         pooled = np.sort(np.concatenate([a, b], axis=1), axis=1)
@@ -140,9 +138,7 @@ def kolmogorov_smirnov(first: ArrayLike, second: ArrayLike) -> Tested:
     Exact up to 10,000 values a side. Sources: Hodges 1958; scipy.stats.ks_2samp.
     """
 
-    def tested(
-        a: NDArray[np.float64], b: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tested(a: Floats, b: Floats) -> tuple[Floats, Floats]:
         import warnings
 
         from scipy import stats
@@ -171,9 +167,7 @@ def kruskal_wallis(first: ArrayLike, second: ArrayLike) -> Tested:
     Sources: Kruskal, Wallis 1952; scipy.stats.kruskal.
     """
 
-    def tested(
-        a: NDArray[np.float64], b: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def tested(a: Floats, b: Floats) -> tuple[Floats, Floats]:
         from scipy import stats
 
         result = stats.kruskal(a, b, axis=1)
@@ -233,9 +227,7 @@ def shift_depth(m: int, k: int, confidence: float) -> int:
 def _test(
     first: ArrayLike,
     second: ArrayLike,
-    test: Callable[
-        [NDArray[np.float64], NDArray[np.float64]], tuple[NDArray[np.float64], NDArray[np.float64]]
-    ],
+    test: Callable[[Floats, Floats], tuple[Floats, Floats]],
     middle: Callable[[int, int], float],
 ) -> Tested:
     """Apply the test to the groups that it can judge; ``middle`` is the statistic of equal

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from perfvcs.statistics.components import Components
 from perfvcs.statistics.runs import Runs, stack
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Indices, Integers, np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -67,7 +67,7 @@ def ratio(
     return MeanRatio(means[1] / means[0], float(low), float(high))
 
 
-def _means(rng: np.random.Generator, runs: Runs, draws: int) -> NDArray[np.float64]:
+def _means(rng: np.random.Generator, runs: Runs, draws: int) -> Floats:
     """Resampled means, shape (draws,)."""
     executions, width = runs.values.shape
     step = max(1, LARGEST_CHUNK // (executions * width))
@@ -96,10 +96,10 @@ class Robust:
     draws are NaN.
     """
 
-    means: NDArray[np.float64]
-    variances: NDArray[np.float64]
-    sizes: NDArray[np.int64]
-    group: NDArray[np.intp]
+    means: Floats
+    variances: Floats
+    sizes: Integers
+    group: Indices
 
     def components(self) -> Components:
         """Mean and variances of each benchmark as random effects at two levels: S_rho^2 of the
@@ -109,7 +109,7 @@ class Robust:
         """
         groups = int(self.group.max()) + 1
 
-        def total(values: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+        def total(values: NDArray[np.floating[Any]]) -> Floats:
             return np.bincount(self.group, values, groups).astype(np.float64)
 
         m = total(np.ones(len(self.group)))
@@ -182,9 +182,7 @@ def resample(
     return Robust(means, variances, sizes, owner)
 
 
-def _alike(
-    counts: NDArray[np.int64], group: NDArray[np.intp]
-) -> Iterator[tuple[int, NDArray[np.intp]]]:
+def _alike(counts: Integers, group: Indices) -> Iterator[tuple[int, Indices]]:
     """The executions of several measurements that are of equal count and at equal places among
     those of their group: place, numbers.
     """
@@ -202,12 +200,12 @@ def _alike(
 
 
 def _median(
-    rows: NDArray[np.float64],
+    rows: Floats,
     statistic: Literal["mean", "variance"],
     draws: int,
     size: int,
     rng: np.random.Generator,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The median over the draws, the same places of all rows being drawn; shape (rows,)."""
     centres = []
     for part in np.array_split(np.arange(draws), min(draws, _chunks(size * draws))):

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, Integers, np
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 POINT = 1.959963984540054  # of the normal distribution, 95 % two-sided
 FINEST = 1e-6  # share of the smallest value above 0: a finer step is none that matters
@@ -28,17 +28,17 @@ class Runs(Struct, frozen=True):
     ``counts`` (executions,) that are there.
     """
 
-    values: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    values: Floats
+    counts: Integers
 
     @property
-    def there(self) -> NDArray[np.bool_]:
+    def there(self) -> Flags:
         """Which places of ``values`` are measurements."""
         return np.arange(self.values.shape[1]) < self.counts[:, None]
 
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """The mean of each execution."""
-        means: NDArray[np.float64] = self.values.sum(axis=1) / self.counts
+        means: Floats = self.values.sum(axis=1) / self.counts
         return means
 
     def centred(self) -> Runs:
@@ -66,7 +66,7 @@ class Autocorrelation(Struct, frozen=True):
     where the values do not vary.
     """
 
-    coefficients: NDArray[np.float64]
+    coefficients: Floats
     n: int
 
     @property
@@ -74,7 +74,7 @@ class Autocorrelation(Struct, frozen=True):
         """95 % of the coefficients of independent values lie within +-bound."""
         return POINT / sqrt(self.n)
 
-    def p(self) -> NDArray[np.float64]:
+    def p(self) -> Floats:
         """Ljung and Box's test of all lags together, shape (groups,); NaN without a coefficient.
 
         Source: Ljung, Box 1978.
@@ -92,7 +92,7 @@ class Autocorrelation(Struct, frozen=True):
         finite = np.isfinite(statistic)
         return np.where(finite, chdtrc(lags, np.where(finite, statistic, 0.0)), np.nan)
 
-    def inflation(self) -> NDArray[np.float64]:
+    def inflation(self) -> Floats:
         """By how much a first-order dependence enlarges the variance of a mean: (1 + r) / (1 - r),
         never below 1; shape (groups,).
 
@@ -101,7 +101,7 @@ class Autocorrelation(Struct, frozen=True):
         if self.coefficients.shape[1] < 2:
             return np.ones(len(self.coefficients))
         r = np.clip(np.nan_to_num(self.coefficients[:, 1]), 0.0, 0.95)
-        factor: NDArray[np.float64] = (1 + r) / (1 - r)
+        factor: Floats = (1 + r) / (1 - r)
         return factor
 
 
@@ -216,9 +216,7 @@ def _factor(runs: Runs, samples: int, iterations: int, seed: int) -> float:
     return float(np.median(np.concatenate(ratios)))
 
 
-def _distinct(
-    rng: np.random.Generator, limits: NDArray[np.int64], samples: int
-) -> NDArray[np.intp]:
+def _distinct(rng: np.random.Generator, limits: Integers, samples: int) -> Indices:
     """Rows of ``samples`` different random numbers below each of the ``limits``, by Floyd's
     algorithm over all rows at once.
     """

@@ -14,12 +14,12 @@ from msgspec import Struct
 
 from perfvcs.statistics.difference import NORMAL, Difference, combine
 from perfvcs.statistics.period import chosen
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 # p up to which hosts evidently differ; with a larger one, more comparisons over hosts that agree
@@ -47,15 +47,12 @@ class OverHosts(Struct, frozen=True):
     """
 
     difference: Difference
-    effects: NDArray[np.float64]
-    p: NDArray[np.float64]
+    effects: Floats
+    p: Floats
 
 
 def over(
-    difference: Difference,
-    gaps: NDArray[np.float64],
-    hosts: Sequence[int],
-    confidence: float = 0.99,
+    difference: Difference, gaps: Floats, hosts: Sequence[int], confidence: float = 0.99
 ) -> OverHosts:
     """A ``difference`` of pairs whose ``gaps`` (groups, n) were measured on ``hosts`` (n numbers
     from 0 on, each with a pair).
@@ -100,7 +97,7 @@ def over(
 
 def adjusted(
     value: ArrayLike, covariate: ArrayLike, cell: ArrayLike, execution: ArrayLike
-) -> NDArray[np.float64]:
+) -> Floats:
     """``value`` at the geometric mean of ``covariate``; columns of equal length, whole numbers for
     ``cell`` and ``execution``.
 
@@ -163,9 +160,9 @@ class Together(Struct, frozen=True):
     The geometric means of both sides are the sums of the units' geometric means.
     """
 
-    baseline: NDArray[np.float64]
-    target: NDArray[np.float64]
-    shares: NDArray[np.float64]
+    baseline: Floats
+    target: Floats
+    shares: Floats
 
 
 def together(baseline: ArrayLike, target: ArrayLike, *, rates: bool = False) -> Together:
@@ -194,17 +191,13 @@ def together(baseline: ArrayLike, target: ArrayLike, *, rates: bool = False) -> 
     return Together(first, second, shares)
 
 
-def _logarithmic_mean(
-    first: NDArray[np.float64], second: NDArray[np.float64], ratio: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _logarithmic_mean(first: Floats, second: Floats, ratio: Floats) -> Floats:
     """(b - a) / ``ratio``, which is log(b / a), and a where both are equal; near that by the
     series, where the quotient is rounding.
     """
     near = np.abs(ratio) < 1e-4
     quotient = (second - first) / np.where(near, 1.0, ratio)
-    mean: NDArray[np.float64] = np.where(
-        near, np.sqrt(first * second) * (1 + ratio**2 / 24), quotient
-    )
+    mean: Floats = np.where(near, np.sqrt(first * second) * (1 + ratio**2 / 24), quotient)
     return mean
 
 

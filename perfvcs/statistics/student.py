@@ -9,10 +9,10 @@ from math import erfc, exp, inf, lgamma, log, log1p, pi, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 LARGE_DF = 300.0  # degrees of freedom from which Hill's expansion is used
 FEW_VALUES = 64  # values that are faster one by one than in arrays: of one 20 times, of 64 twice
@@ -22,7 +22,7 @@ SERIES_TERMS = 100
 TINY = 1e-300
 
 
-def f_tail(f: ArrayLike, above: ArrayLike, below: ArrayLike) -> NDArray[np.float64]:
+def f_tail(f: ArrayLike, above: ArrayLike, below: ArrayLike) -> Floats:
     """The chance of a value above ``f`` >= 0 with ``above`` (1 or 2) and ``below`` > 0 degrees of
     freedom; broadcast, NaN stays.
 
@@ -38,7 +38,7 @@ def f_tail(f: ArrayLike, above: ArrayLike, below: ArrayLike) -> NDArray[np.float
     return np.where(np.isfinite(ratio), chance, np.where(np.isnan(ratio), np.nan, 0.0))
 
 
-def two_sided(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
+def two_sided(t: ArrayLike, df: ArrayLike) -> Floats:
     """The chance of a value at least as far from 0 as ``t``, for ``df`` > 0 degrees of freedom;
     elementwise, broadcast.
 
@@ -59,7 +59,7 @@ def two_sided(t: ArrayLike, df: ArrayLike) -> NDArray[np.float64]:
     return chances
 
 
-def quantile(p: float, df: ArrayLike) -> NDArray[np.float64]:
+def quantile(p: float, df: ArrayLike) -> Floats:
     """The value that a share ``p`` (0.5 < p < 1) of Student's distribution lies below, for every
     element of ``df`` > 0.
 
@@ -72,7 +72,7 @@ def quantile(p: float, df: ArrayLike) -> NDArray[np.float64]:
         return np.full(degrees.shape, _known(p, float(degrees.flat[0])))
     distinct, where = np.unique(degrees, return_inverse=True)
     value = np.array([_known(p, distinct.item())]) if len(distinct) == 1 else _solve(p, distinct)
-    values: NDArray[np.float64] = value[where].reshape(degrees.shape)
+    values: Floats = value[where].reshape(degrees.shape)
     return values
 
 
@@ -82,7 +82,7 @@ def _known(p: float, df: float) -> float:
     return float(_solve(p, np.array([df]))[0])
 
 
-def _solve(p: float, distinct: NDArray[np.float64]) -> NDArray[np.float64]:
+def _solve(p: float, distinct: Floats) -> Floats:
     chance = 2 * (1 - p)
     value = np.full(distinct.shape, NormalDist().inv_cdf(p))
     moving = np.ones(
@@ -98,18 +98,18 @@ def _solve(p: float, distinct: NDArray[np.float64]) -> NDArray[np.float64]:
     return value
 
 
-def _density(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
+def _density(t: Floats, df: Floats) -> Floats:
     constant = np.array(
         [
             exp(lgamma((value + 1) / 2) - lgamma(value / 2)) / sqrt(pi * value)
             for value in df.tolist()
         ]
     )
-    density: NDArray[np.float64] = constant * np.exp(-(df + 1) / 2 * np.log1p(t**2 / df))
+    density: Floats = constant * np.exp(-(df + 1) / 2 * np.log1p(t**2 / df))
     return density
 
 
-def _beta(square: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
+def _beta(square: Floats, df: Floats) -> Floats:
     """The regularised incomplete beta function I(df / (df + t^2); df/2, 1/2)."""
     a, b = df / 2, np.full(df.shape, 0.5)
     x, rest = df / (df + square), square / (df + square)
@@ -125,13 +125,11 @@ def _beta(square: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.fl
     swap = x > (a + 1) / (a + b + 2)
     first, second, point = np.where(swap, b, a), np.where(swap, a, b), np.where(swap, rest, x)
     part = front * _fraction(first, second, point) / first
-    beta: NDArray[np.float64] = np.where(swap, 1 - part, part)
+    beta: Floats = np.where(swap, 1 - part, part)
     return beta
 
 
-def _fraction(
-    a: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _fraction(a: Floats, b: Floats, x: Floats) -> Floats:
     """The continued fraction of the incomplete beta function, by Lentz's method."""
     if x.size <= FEW_VALUES:  # the same to the last digit
         return np.array(list(map(_continued, a.tolist(), b.tolist(), x.tolist())))
@@ -158,13 +156,13 @@ def _fraction(
     return fraction
 
 
-def _away(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _away(values: Floats) -> Floats:
     """The values, those too near to 0 moved away from it."""
     near = np.abs(values) < TINY
     return np.where(near, TINY, values) if near.any() else values
 
 
-def _hill(t: NDArray[np.float64], df: NDArray[np.float64]) -> NDArray[np.float64]:
+def _hill(t: Floats, df: Floats) -> Floats:
     """Through the normal value of the same chance."""
     a = df - 0.5
     b = 48 * a**2

@@ -1,4 +1,5 @@
-"""numpy, which is imported with the first of its names that is used: many commands use none.
+"""numpy, which is imported with the first of its names that is used, since many commands use none;
+and what arrays of numbers are called.
 
 >>> from perfvcs.system.numeric import np
 >>> np.arange(3).tolist()
@@ -7,12 +8,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["np"]
+__all__ = ["Flags", "Floats", "Indices", "Integers", "np"]
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+    Indices = NDArray[np.intp]
+    Flags = NDArray[np.bool_]
 else:
 
     class Deferred:
@@ -29,3 +36,4 @@ else:
             return value
 
     np = Deferred("numpy")
+    Floats = Integers = Indices = Flags = Any

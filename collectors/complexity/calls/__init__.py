@@ -6,13 +6,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from perfvcs.system.numeric import Floats, Integers
 
 # module:qualified.name; C++ names have :: instead
 _PYTHON = re.compile(r"[\w.]+:[^:].*", re.DOTALL)
@@ -96,13 +92,13 @@ class Calls:
     """
 
     names: list[str]
-    function: NDArray[np.int64]
-    size: NDArray[np.float64]
-    duration: NDArray[np.float64]
-    cost: NDArray[np.float64]
-    number: NDArray[np.int64]
-    rate: NDArray[np.float64]
-    pace: NDArray[np.float64]
+    function: Integers
+    size: Floats
+    duration: Floats
+    cost: Floats
+    number: Integers
+    rate: Floats
+    pace: Floats
     engine: str
     warnings: list[str] = field(default_factory=list)
     left: int = 0

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.plugins.collector import CollectError
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,9 +44,7 @@ LOWEST, HIGHEST = -16, 63
 BUCKETS = 3 + 4 * (HIGHEST - LOWEST + 1)
 
 
-def one_sample(
-    group: NDArray[np.int64], rate: NDArray[np.float64], keep: int
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def one_sample(group: Integers, rate: Floats, keep: int) -> tuple[Flags, Floats]:
     """Which rows stay, at most ``keep`` per group, and for how many calls each row that stays
     stands.
 
@@ -89,13 +87,13 @@ class CallColumns:
     the number of calls that a row stands for.
     """
 
-    function: NDArray[np.int64]
-    number: NDArray[np.int64]
-    start: NDArray[np.float64]
-    size: NDArray[np.float64]
-    duration: NDArray[np.float64]
-    cost: NDArray[np.float64]
-    rate: NDArray[np.float64]
+    function: Integers
+    number: Integers
+    start: Floats
+    size: Floats
+    duration: Floats
+    cost: Floats
+    rate: Floats
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ class Records(CallColumns):
     that did not end, by function.
     """
 
-    unfinished: NDArray[np.int64]
+    unfinished: Integers
 
 
 def read(folder: Path, functions: int, keep: int) -> Records:
@@ -145,7 +143,7 @@ def read(folder: Path, functions: int, keep: int) -> Records:
     )
 
 
-def _buckets(size: NDArray[np.float64]) -> NDArray[np.int64]:
+def _buckets(size: Floats) -> Integers:
     """The numbers of the buckets in which the recorders put sizes (``bucket_of`` in
     inside/tracer.c, ``bucket`` in perfvcs_samples).
     """
@@ -155,7 +153,7 @@ def _buckets(size: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.select([np.isnan(size), size > 0], [2, above], size < 0)
 
 
-def numbers(function: NDArray[np.int64], rate: NDArray[np.float64]) -> NDArray[np.int64]:
+def numbers(function: Integers, rate: Floats) -> Integers:
     """How many calls of the same function come before each row, by what these stand for; rows are
     sorted by function and time.
     """
@@ -181,9 +179,7 @@ def _size() -> int:
     return np.dtype(FIELDS).itemsize
 
 
-def _rows(
-    content: bytes, path: Path, functions: int, unfinished: NDArray[np.int64]
-) -> NDArray[np.void]:
+def _rows(content: bytes, path: Path, functions: int, unfinished: Integers) -> NDArray[np.void]:
     """The rows of one file with their rates; adds to ``unfinished``."""
     if content[:8] != MAGIC or len(content) < HEADER_BYTES:
         raise CollectError(f"{path.name} is not a file of records: the program must leave it alone")

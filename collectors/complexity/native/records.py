@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.collectors.complexity.calls.recording import CallColumns, numbers, one_sample
 from perfvcs.plugins.collector import CollectError
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,7 +64,7 @@ class _Clock:
     tick: int = 0
     ns: int = 0
 
-    def at(self, start: NDArray[np.uint64]) -> NDArray[np.float64]:
+    def at(self, start: NDArray[np.uint64]) -> Floats:
         """CLOCK_MONOTONIC in ns, at the starts of records."""
         since = (start & np.uint64((1 << TICK_BITS) - 1)).astype(np.int64) - self.tick
         return np.asarray(self.ns + since * (self.scale * 1e9), dtype=np.float64)
@@ -142,13 +142,13 @@ def _columns(parts: list[_Part], keep: int, losses: Losses) -> CallRows:
     )
 
 
-def _sizes(rows: NDArray[np.void]) -> NDArray[np.float64]:
+def _sizes(rows: NDArray[np.void]) -> Floats:
     """The sizes as numbers, by the kind in the two highest bits of the start; NaN for none and for
     what is not finite.
     """
     kind = rows["start"] >> TICK_BITS
     raw = rows["size"]
-    sizes: NDArray[np.float64] = np.select(
+    sizes: Floats = np.select(
         [kind == SIGNED, kind == UNSIGNED, kind == REAL],
         [raw.view("<i8").astype(float), raw.astype(float), raw.view("<f8")],
         np.nan,
@@ -157,7 +157,7 @@ def _sizes(rows: NDArray[np.void]) -> NDArray[np.float64]:
     return sizes
 
 
-def _buckets(rows: NDArray[np.void]) -> NDArray[np.int64]:
+def _buckets(rows: NDArray[np.void]) -> Integers:
     """The numbers of the buckets in which the runtime put the sizes (``bucket`` in
     inside/fentry/sizes.h).
     """

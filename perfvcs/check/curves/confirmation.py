@@ -6,19 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.curves.replication import along, lines
 from perfvcs.check.curves.thresholds import outgrows
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    from perfvcs.check.curves.sides import Sides
-
-    Floats = NDArray[np.float64]
     from perfvcs.check.change import Curve
     from perfvcs.check.curves.replication import ExecutionLines
-    from perfvcs.check.curves.sides import FittedCurves
+    from perfvcs.check.curves.sides import FittedCurves, Sides
 
 
 # pairs, below which they have fewer degrees of freedom than they save variance

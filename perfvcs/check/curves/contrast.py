@@ -13,19 +13,15 @@ from msgspec import Struct
 from perfvcs.check.samples.estimate import VETO, order_of
 from perfvcs.statistics import difference, huber, period, sessions
 from perfvcs.statistics.permutation import smallest, two_sample
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.check.curves.replication import ExecutionLines
     from perfvcs.check.pastsessions import EarlierSessions
     from perfvcs.check.samples.estimate import Order
     from perfvcs.statistics.difference import Difference
-
-    Floats = NDArray[np.float64]
 
 
 FEWEST_CONTRASTED = 5  # executions a side from which offset and slope are tested together
@@ -168,11 +164,7 @@ def _of_parts(parts: Sequence[Difference], name: str, number: int) -> tuple[floa
 
 
 def _in_turns(
-    first: Floats,
-    second: Floats,
-    later: Sequence[NDArray[np.bool_]],
-    confidence: float,
-    alpha: float,
+    first: Floats, second: Floats, later: Sequence[Flags], confidence: float, alpha: float
 ) -> _Contrasted:
     """Curves whose executions were paired: by the differences of the pairs.
 

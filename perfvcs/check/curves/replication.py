@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, Integers, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfvcs.check.rows import CasePoints
-
-    Floats = NDArray[np.float64]
     from collections.abc import Callable, Sequence
 
     from perfvcs.check.curves.sides import Sides
+    from perfvcs.check.rows import CasePoints
     from perfvcs.statistics.regression.models import Fit
 
 
@@ -41,7 +37,7 @@ class ExpectedRows(NamedTuple):
 
     size: Floats
     value: Floats
-    execution: NDArray[np.int64]
+    execution: Integers
     level: Floats
     share: Floats
 
@@ -66,9 +62,9 @@ class ExecutionLines(Struct, frozen=True, eq=False):
     logarithmic: bool
     builds: bool
     rows: tuple[ExpectedRows, ExpectedRows]
-    members: tuple[NDArray[np.intp], NDArray[np.intp]]
-    groups: tuple[NDArray[np.int64], NDArray[np.int64]]
-    later: NDArray[np.bool_] | None = None
+    members: tuple[Indices, Indices]
+    groups: tuple[Integers, Integers]
+    later: Flags | None = None
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -138,9 +134,7 @@ def lines(sides: Sides) -> ExecutionLines | None:
     )
 
 
-def _later(
-    sides: Sides, members: tuple[NDArray[np.intp], NDArray[np.intp]]
-) -> NDArray[np.bool_] | None:
+def _later(sides: Sides, members: tuple[Indices, Indices]) -> Flags | None:
     """For each pair, whether the target came after the baseline; None if that is not known for
     all.
     """
@@ -192,7 +186,7 @@ def along(lines: ExecutionLines, error: Callable[[Floats], Floats]) -> tuple[Flo
     return sides[0], sides[1]
 
 
-def _shares(expected: tuple[Floats, Floats], finite: Sequence[NDArray[np.bool_]]) -> list[Floats]:
+def _shares(expected: tuple[Floats, Floats], finite: Sequence[Flags]) -> list[Floats]:
     """How far the common curve is from 0 at each row, where all of it is above 0; else at least a
     share of what it is on average.
     """
@@ -201,9 +195,7 @@ def _shares(expected: tuple[Floats, Floats], finite: Sequence[NDArray[np.bool_]]
     return [np.maximum(np.abs(level), least) for level in expected]
 
 
-def _ends(
-    points: tuple[CasePoints, CasePoints], finite: Sequence[NDArray[np.bool_]]
-) -> tuple[float, float]:
+def _ends(points: tuple[CasePoints, CasePoints], finite: Sequence[Flags]) -> tuple[float, float]:
     """Up to which size, and from which on, a tenth of the sizes lies, and of the values: a tenth of
     the sizes may hold few of these.
     """
@@ -283,7 +275,7 @@ def _smooth(z: list[Floats], values: list[Floats]) -> tuple[Floats, Floats]:
     return curve[: len(z[0])], curve[len(z[0]) :]
 
 
-def _lines(z: Floats, away: Floats, execution: NDArray[np.int64], count: int) -> Floats:
+def _lines(z: Floats, away: Floats, execution: Integers, count: int) -> Floats:
     """Offset at z = 0 and slope of each execution by least squares; NaN for fewer than three rows
     or one size.
     """
@@ -303,11 +295,7 @@ def _lines(z: Floats, away: Floats, execution: NDArray[np.int64], count: int) ->
 
 
 def _with_ends(
-    line: Floats,
-    z: Floats,
-    away: Floats,
-    execution: NDArray[np.int64],
-    tails: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    line: Floats, z: Floats, away: Floats, execution: Integers, tails: tuple[Flags, Flags]
 ) -> Floats:
     """The lines, and of each execution the mean distance over the smallest and the largest sizes;
     by the line where it has none there.
@@ -321,7 +309,7 @@ def _with_ends(
     return np.concatenate(columns, axis=1)
 
 
-def _counted(values: Floats, groups: NDArray[np.int64], *, builds: bool) -> Floats:
+def _counted(values: Floats, groups: Integers, *, builds: bool) -> Floats:
     """What counts of values (executions, n): they themselves, or the mean of each build, in the
     order of profiles and builds.
     """

@@ -17,13 +17,11 @@ from perfvcs.check.rows import points
 from perfvcs.check.statement import finite
 from perfvcs.check.vocabulary import Word
 from perfvcs.statistics.regression.models import MODELS, order
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.check.curves.sizemeans import SizeMeans
     from perfvcs.check.rows import CasePoints
@@ -33,8 +31,7 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.kind import ErrorKind
     from perfvcs.statistics.regression.robust import ScatterLaws
 
-    Floats = NDArray[np.float64]
-    Numbers = NDArray[np.int64]
+    Numbers = Integers
 
 
 PUBLISHED = ("constant", "linear", "quadratic")  # kinds of error
@@ -158,11 +155,11 @@ class FittedCurves(msgspec.Struct, frozen=True, eq=False, dict=True):
         """Whether the models of both sides may stand for the values (Stupinsky 2018, 5.1)."""
         return min(self.r2(number)) >= GOOD_R2
 
-    def sizes(self, number: int) -> NDArray[np.float64]:
+    def sizes(self, number: int) -> Floats:
         """The sizes, or the middles of narrow ranges of sizes, at which both sides have values."""
         return self.pairs.x[self._rows(number)]
 
-    def values(self, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def values(self, number: int) -> tuple[Floats, Floats]:
         """Both sides' values at ``sizes``: of the models where both are good, else the means of
         what was measured.
         """
@@ -170,19 +167,17 @@ class FittedCurves(msgspec.Struct, frozen=True, eq=False, dict=True):
             return self.predicted(number, self.sizes(number))
         return self.measured(number)
 
-    def measured(self, number: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def measured(self, number: int) -> tuple[Floats, Floats]:
         """The means of what was measured at ``sizes``."""
         rows = self._rows(number)
         before = self.pairs.baseline[rows]
         return before, before + self.pairs.difference[rows]
 
-    def deviations(self, number: int) -> NDArray[np.float64]:
+    def deviations(self, number: int) -> Floats:
         """What the noise of the difference is in proportion to, at ``sizes``."""
         return np.asarray(1 / np.sqrt(self._scatter.weights[self._rows(number)]))
 
-    def predicted(
-        self, number: int, sizes: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def predicted(self, number: int, sizes: Floats) -> tuple[Floats, Floats]:
         """Both models' values at these sizes."""
         return self.baseline.predict(sizes, number), self.target.predict(sizes, number)
 
@@ -303,7 +298,7 @@ def _share(case: Case) -> Sides | Change:
     return Sides(case, scaled[0], scaled[1], low, high, sized[0], unit)
 
 
-def within(side: CasePoints, chosen: NDArray[np.bool_]) -> CasePoints:
+def within(side: CasePoints, chosen: Flags) -> CasePoints:
     """The rows that are kept, of the same executions."""
     return replace(
         side, size=side.size[chosen], value=side.value[chosen], execution=side.execution[chosen]

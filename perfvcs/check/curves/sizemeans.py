@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Indices, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.check.rows import CasePoints
-
-    Floats = NDArray[np.float64]
 
 MOST_ROUNDS = 3  # of levels and means in turn: each takes most of what the other left
 FEWEST_LEVEL_ROWS = 3  # rows of an execution whose level is taken out
@@ -32,7 +28,7 @@ class _SizeRows(NamedTuple):
     """The means, and of each row the place of its size and its weight."""
 
     means: SizeMeans
-    place: NDArray[np.intp]
+    place: Indices
     weight: Floats
 
 

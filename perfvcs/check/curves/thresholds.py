@@ -13,13 +13,11 @@ from perfvcs.check.method import Method
 from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVerdict, finite, state
 from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.regression.models import ORDERS, growth
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 from perfvcs.text.quantity import number, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.check.case import Case
     from perfvcs.check.change import Change, Curve
@@ -132,7 +130,7 @@ class CurveMethod(Method):
         """The change of the case at that place."""
 
 
-def effect(baseline: NDArray[np.float64], target: NDArray[np.float64]) -> float | None:
+def effect(baseline: Floats, target: Floats) -> float | None:
     """The mean relative difference of two curves' values at the same sizes.
 
     Where the baseline is not above 0 throughout, the difference of the means relative to the
@@ -248,9 +246,7 @@ class DifferenceMethod(CurveMethod):
     def finding(self, fits: FittedCurves, number: int) -> str:
         """The kind of difference, in words."""
 
-    def error(
-        self, fits: FittedCurves, number: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def error(self, fits: FittedCurves, number: int) -> tuple[Floats, Floats]:
         """Sizes spread over the common range, and the difference of the best models there, if
         known.
         """
@@ -259,7 +255,7 @@ class DifferenceMethod(CurveMethod):
         finite_values = np.isfinite(before) & np.isfinite(after)
         return grid[finite_values], (after - before)[finite_values]
 
-    def _grid(self, fits: FittedCurves, number: int) -> NDArray[np.float64]:
+    def _grid(self, fits: FittedCurves, number: int) -> Floats:
         sides = fits.sides[number]
         return np.linspace(sides.low, sides.high, GRID_POINTS if sides.high > sides.low else 1)
 

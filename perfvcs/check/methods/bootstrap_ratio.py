@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
+from perfvcs.system.numeric import Floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from perfvcs.check.samples.sampled import ScaledSample
 
@@ -45,7 +43,7 @@ class BootstrapRatio(SampledMethod):
         return RuleOutcome(shift, low, high, changed=bounds.low > 1 or bounds.high < 1)
 
 
-def _nested(sample: ScaledSample, number: int) -> Sequence[NDArray[np.float64]]:
+def _nested(sample: ScaledSample, number: int) -> Sequence[Floats]:
     """The two levels that are drawn from."""
     side = sample.sides[number]
     if not sample.pair.builds:

@@ -14,11 +14,9 @@ from perfvcs.check.statement import finite
 from perfvcs.check.vocabulary import Word
 from perfvcs.profile import is_derived
 from perfvcs.profile.summary import has_totals
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.check.case import Case
     from perfvcs.check.rows import UnitTable
     from perfvcs.profile.summary import Measured
@@ -150,9 +148,7 @@ def _compared(case: Case, uid: str, names: Sequence[str]) -> Change:
     return _change(case, uid, "suspected", reason, counts, comparison)
 
 
-def _runs(
-    case: Case, measured: Measured, uid: str, names: Sequence[str]
-) -> list[NDArray[np.float64]]:
+def _runs(case: Case, measured: Measured, uid: str, names: Sequence[str]) -> list[Floats]:
     """The runs of a profile, each (times, counters): its executions, or all of it where an
     execution is one observation.
     """
@@ -172,9 +168,7 @@ def _runs(
     return np.split(values[order], np.cumsum(np.bincount(place.reshape(-1)))[:-1])
 
 
-def _complete(
-    old: Sequence[NDArray[np.float64]], new: Sequence[NDArray[np.float64]]
-) -> tuple[int, int]:
+def _complete(old: Sequence[Floats], new: Sequence[Floats]) -> tuple[int, int]:
     first, second = (
         sum(int(np.isfinite(run).all(axis=1).sum()) for run in side) for side in (old, new)
     )

@@ -13,11 +13,9 @@ from perfvcs.check.curves.thresholds import judged
 from perfvcs.check.method import Method
 from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.difference import NORMAL
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.check.case import Case
 
 SCORE = 3.5  # of the modified z-score
@@ -83,7 +81,7 @@ def _total(unit: Sides, side: str) -> float:
     return float(points.value.sum() / max(1, len(set(points.execution.tolist()))))
 
 
-def _words(deltas: NDArray[np.float64]) -> list[tuple[str, str]]:
+def _words(deltas: Floats) -> list[tuple[str, str]]:
     """For each difference, whether it is an outlier, and by which rule."""
     if len(deltas) < FEWEST_UNITS:
         reason = f"too few units ({len(deltas)}): outliers among them need at least {FEWEST_UNITS}"

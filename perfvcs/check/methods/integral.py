@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.curves.thresholds import CurveMethod, graded, judged
 from perfvcs.check.statement import finite
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.check.change import Change
     from perfvcs.check.curves.sides import FittedCurves
 
@@ -50,7 +48,7 @@ class Integral(CurveMethod):
         )
 
 
-def _area(values: NDArray[np.float64]) -> float:
+def _area(values: Floats) -> float:
     """By trapezoids, in units of the grid's step; of one value, the value."""
     if len(values) == 1:
         return float(values[0])

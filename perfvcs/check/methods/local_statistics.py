@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from perfvcs.check.change import Change
 from perfvcs.check.curves.thresholds import CurveMethod, effect, judged
 from perfvcs.check.vocabulary import Word, direction
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.check.curves.sides import FittedCurves, Sides
 
 WINDOWS = 20  # windows of sizes at most
@@ -107,7 +105,7 @@ def _score(surely: float, perhaps: float) -> float:
     return copysign(0.5, perhaps) if abs(perhaps) > SOME else 0.0
 
 
-def _statistics(sizes: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _statistics(sizes: Floats, values: Floats) -> Floats:
     """Integral over the sizes (per size), mean, median, least, largest, lower and upper
     quartile.
     """
@@ -123,7 +121,7 @@ def _statistics(sizes: NDArray[np.float64], values: NDArray[np.float64]) -> NDAr
     return np.array([area, values.mean(), median, values.min(), values.max(), lower, upper])
 
 
-def _windows(scores: NDArray[np.float64], edges: list[float]) -> str:
+def _windows(scores: Floats, edges: list[float]) -> str:
     """How many windows moved, and from which size to which."""
     moved = scores.nonzero()[0].tolist()
     first, last = edges[moved[0]], edges[min(moved[-1] + 1, len(edges) - 1)]

@@ -16,12 +16,10 @@ from perfvcs.check.curves.thresholds import (
 )
 from perfvcs.check.vocabulary import direction
 from perfvcs.statistics.regression import curveerrors
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.check.change import Change
     from perfvcs.check.curves.sides import FittedCurves
 
@@ -107,7 +105,7 @@ class Studentized(CurveMethod):
         )
 
 
-def _outstanding(sizes: NDArray[np.float64], residuals: NDArray[np.float64]) -> str:
+def _outstanding(sizes: Floats, residuals: Floats) -> str:
     """The sizes whose residual is beyond 3, in words."""
     places = np.flatnonzero(np.abs(residuals) > OUTSTANDING).tolist()
     if not places:

@@ -13,12 +13,10 @@ from perfvcs.check.samples.sampled import ScaledSample, grouped_means
 from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import UNKNOWN_EFFECT, EffectInterval
 from perfvcs.statistics.clusters import Matched
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
 
 
 class Gap(Struct, frozen=True):
@@ -94,8 +92,8 @@ class _Replicates(NamedTuple):
     to be.
     """
 
-    baseline: NDArray[np.float64]
-    target: NDArray[np.float64]
+    baseline: Floats
+    target: Floats
     confidence: float
 
 
@@ -118,7 +116,7 @@ def _rows(view: ClusteredSample, confidence: float) -> Iterable[_Replicates]:
         side.build if view.sample.pair.builds else np.arange(len(side.build)) for side in sides
     ]
 
-    def replicates(first: NDArray[np.float64], second: NDArray[np.float64]) -> _Replicates:
+    def replicates(first: Floats, second: Floats) -> _Replicates:
         return _Replicates(_finite(first, builds[0]), _finite(second, builds[1]), confidence)
 
     columns = list(zip(*matched.means, strict=True))
@@ -133,7 +131,7 @@ def _rows(view: ClusteredSample, confidence: float) -> Iterable[_Replicates]:
         yield replicates(*(side.means() / view.base for side in sides))
 
 
-def _finite(row: NDArray[np.float64], builds: NDArray[np.int64]) -> NDArray[np.float64]:
+def _finite(row: Floats, builds: Integers) -> Floats:
     """The means of builds, of what is not NaN."""
     there = np.isfinite(row)
     return grouped_means(row[there], np.unique(builds[there], return_inverse=True)[1])

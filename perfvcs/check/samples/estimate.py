@@ -15,12 +15,10 @@ from perfvcs.statistics import huber, period
 from perfvcs.statistics.difference import Difference, combine, moments, paired, settle
 from perfvcs.statistics.period import chosen
 from perfvcs.statistics.permutation import sign_flips, smallest, two_sample
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.check.samples.scale import Scaled
 
@@ -93,7 +91,7 @@ def estimates(
     return [estimate_of[number] for number in range(len(pairs))]
 
 
-def _sides(members: list[Scaled]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _sides(members: list[Scaled]) -> tuple[Floats, Floats]:
     """The values of both sides, each (members, executions)."""
     first = np.array([list(chain.from_iterable(scaled.baseline)) for scaled in members])
     second = np.array([list(chain.from_iterable(scaled.target)) for scaled in members])
@@ -162,7 +160,7 @@ def _executions(members: Sequence[Scaled]) -> list[int]:
     ]
 
 
-def order_of(later: Collection[bool] | NDArray[np.bool_] | None, *, alternating: bool) -> Order:
+def order_of(later: Collection[bool] | Flags | None, *, alternating: bool) -> Order:
     """Who was measured first in the pairs; ``known``: that now one was and now the other, though
     nothing says when (as with builds).
     """
@@ -189,11 +187,7 @@ def _apart(
 
 
 def _rows(
-    difference: Difference,
-    permuted: NDArray[np.float64],
-    veto: float,
-    widest: NDArray[np.float64],
-    orders: Sequence[Order],
+    difference: Difference, permuted: Floats, veto: float, widest: Floats, orders: Sequence[Order]
 ) -> list[Estimate]:
     columns = difference.estimate, difference.low, difference.high, difference.p, permuted, widest
     return [
@@ -206,8 +200,8 @@ def _rows(
 
 def _welch(
     members: list[Scaled],
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
+    first: Floats,
+    second: Floats,
     before: Shape,
     after: Shape,
     confidence: float,
@@ -231,12 +225,12 @@ class _Side(NamedTuple):
     degrees of freedom, each (groups,).
     """
 
-    mean: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    df: NDArray[np.float64]
+    mean: Floats
+    variance: Floats
+    df: Floats
 
 
-def _side(values: NDArray[np.float64], shape: Shape) -> _Side:
+def _side(values: Floats, shape: Shape) -> _Side:
     parts = [moments(values[:, start:end]) for start, end in pairwise(accumulate(shape, initial=0))]
     mean = np.mean([part.mean for part in parts], axis=0)
     df = np.sum([part.df for part in parts], axis=0)

@@ -18,12 +18,10 @@ from perfvcs.check.method import SINGLE_EXECUTION, PairMethod
 from perfvcs.check.samples.scale import CLOCK_STEPS, finest_step, is_coarse, mean, share, too_coarse
 from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVerdict, state
 from perfvcs.check.vocabulary import direction
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.check.case import ExecutionsOfSessions, Pair
     from perfvcs.check.change import Change
@@ -40,20 +38,20 @@ class SampleSide(Struct, frozen=True, eq=False):
     and the ``build`` of each execution.
     """
 
-    values: NDArray[np.float64]
-    execution: NDArray[np.int64]
-    build: NDArray[np.int64]
+    values: Floats
+    execution: Integers
+    build: Integers
 
-    def runs(self, *, logarithms: bool = False) -> list[NDArray[np.float64]]:
+    def runs(self, *, logarithms: bool = False) -> list[Floats]:
         """The values of each execution."""
         values = np.log(self.values) if logarithms else self.values
         return np.split(values, np.searchsorted(self.execution, np.arange(1, len(self.build))))
 
-    def means(self) -> NDArray[np.float64]:
+    def means(self) -> Floats:
         """The mean of each execution."""
         return grouped_means(self.values, self.execution)
 
-    def replicates(self, *, builds: bool) -> NDArray[np.float64]:
+    def replicates(self, *, builds: bool) -> Floats:
         """The values to compare: the means of the executions, or with ``builds`` each build's mean
         of these.
         """
@@ -70,7 +68,7 @@ class ScaledSample(Struct, frozen=True):
 
     pair: Pair
     sides: tuple[SampleSide, SampleSide]
-    replicates: tuple[NDArray[np.float64], NDArray[np.float64]]
+    replicates: tuple[Floats, Floats]
     unit: float
 
     @property
@@ -114,8 +112,8 @@ class Batch(Struct, frozen=True, eq=False):
     """
 
     samples: list[ScaledSample]
-    baseline: NDArray[np.float64]
-    target: NDArray[np.float64]
+    baseline: Floats
+    target: Floats
 
     @property
     def paired(self) -> bool:
@@ -321,7 +319,7 @@ def _measurements(pair: Pair, number: int, executions: ExecutionsOfSessions) -> 
     return SampleSide(np.concatenate(values)[order], numbers[order], _builds(executions))
 
 
-def _builds(executions: ExecutionsOfSessions) -> NDArray[np.int64]:
+def _builds(executions: ExecutionsOfSessions) -> Integers:
     """The build of each execution, counted through all sessions in the order of their numbers, so
     that pairs have the same.
     """
@@ -334,16 +332,16 @@ def _builds(executions: ExecutionsOfSessions) -> NDArray[np.int64]:
     return np.array([numbers[key] for key in keys], dtype=np.int64)
 
 
-def grouped_means(values: NDArray[np.float64], group: NDArray[np.int64]) -> NDArray[np.float64]:
+def grouped_means(values: Floats, group: Integers) -> Floats:
     """The mean of each group; equal values are their own mean, without rounding."""
     counts = np.bincount(group)
     if len(counts) == len(values):  # one each
-        sorted_values: NDArray[np.float64] = values[np.argsort(group)]
+        sorted_values: Floats = values[np.argsort(group)]
         return sorted_values
     low, high = np.full(len(counts), np.inf), np.full(len(counts), -np.inf)
     np.minimum.at(low, group, values)
     np.maximum.at(high, group, values)
-    clipped: NDArray[np.float64] = np.clip(np.bincount(group, values) / counts, low, high)
+    clipped: Floats = np.clip(np.bincount(group, values) / counts, low, high)
     return clipped
 
 

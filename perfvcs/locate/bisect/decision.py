@@ -8,18 +8,16 @@ from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.locate.bisect.posterior import OWN_DEVIATION, believe
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.locate.bisect.evidence import Evidence, EvidenceSummary
     from perfvcs.locate.bisect.posterior import Belief
 
     # of the difference of the ends: the commits' shares of the prior
-    Weights = Callable[[float], NDArray[np.float64]]
+    Weights = Callable[[float], Floats]
 
 
 FIRST_PAIRS = 4  # of the ends, before anything else is built
@@ -240,12 +238,8 @@ def _most_telling(
 
 
 def worth_of_blocks(
-    evidence: Evidence,
-    belief: Belief,
-    variance: float,
-    doubt: NDArray[np.float64],
-    flying: Sequence[int] = (),
-) -> NDArray[np.float64]:
+    evidence: Evidence, belief: Belief, variance: float, doubt: Floats, flying: Sequence[int] = ()
+) -> Floats:
     """What a block of each commit between the ends tells for its cost, by the ``doubt`` of its
     level.
 
@@ -262,7 +256,7 @@ def worth_of_blocks(
     doubt = doubt.copy()
     for commit, values in evidence.candidates.items():
         doubt[commit - 1] *= _left(OF_CANDIDATE * square / len(values))
-    blocks: NDArray[np.float64] = _information(doubt, OF_CANDIDATE * square) / (
+    blocks: Floats = _information(doubt, OF_CANDIDATE * square) / (
         3 + build * unlikely * ~built[1:-1]
     )
     return blocks * evidence.chances()[1:-1] * (doubt >= WORTHLESS)
@@ -275,7 +269,7 @@ def _left(variance: float) -> float:
     return variance / (variance + OWN_DEVIATION**2)
 
 
-def _information(doubt: NDArray[np.float64], variance: float) -> NDArray[np.float64]:
+def _information(doubt: Floats, variance: float) -> Floats:
     """About how many nats one more value tells, with that ``variance``, of whether a level has
     moved; ``doubt`` is p (1 - p).
     """
@@ -303,7 +297,7 @@ def together(evidence: Evidence, decision: Decision, count: int) -> list[int]:
     moved = np.clip(belief.jump.cumsum() / belief.jump.sum(), NEVER, 1 - NEVER)
     odds = moved / (1 - moved)
     chosen, doubt = [decision.step.commit], belief.doubt.copy()
-    columns: list[NDArray[np.float64]] = []  # what each chosen one says of the others' levels
+    columns: list[Floats] = []  # what each chosen one says of the others' levels
     while len(chosen) < count:
         newest = chosen[-1] - 1
         alike = np.sqrt(np.minimum(odds, odds[newest]) / np.maximum(odds, odds[newest]))

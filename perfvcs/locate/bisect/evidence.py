@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.statistics.difference import NORMAL, paired
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from numpy.typing import NDArray
 
     from perfvcs.locate.bisect.bisection import Bisection
 
@@ -170,14 +168,14 @@ class Evidence:
         """One pair of a commit and its parent."""
         self.steps[commit].append(own - parent)
 
-    def built(self) -> NDArray[np.bool_]:
+    def built(self) -> Flags:
         """Which commits were measured, shape (last + 1,)."""
         neighbours = (place for commit in self.steps for place in (commit - 1, commit))
         built = np.zeros(self.last + 1, bool)
         built[[0, self.last, *self.candidates, *neighbours]] = True
         return built
 
-    def chances(self) -> NDArray[np.float64]:
+    def chances(self) -> Floats:
         """The probability of each commit to run, shape (last + 1,), by those that do and do not.
 
         Commits that fail come in runs, of which every magnitude of length is as likely. So the next
@@ -253,7 +251,7 @@ class EvidenceSummary:
     steps: dict[int, tuple[float, int]]
 
 
-def _drawn_in(groups: Iterable[tuple[NDArray[np.float64], float]]) -> list[NDArray[np.float64]]:
+def _drawn_in(groups: Iterable[tuple[Floats, float]]) -> list[Floats]:
     """The values of each group; pulls in those that lie farther from the group's median than chance
     explains. A group comes with its variance.
     """

@@ -13,11 +13,9 @@ from msgspec.structs import replace
 
 from perfvcs.locate.bisect.decision import decide
 from perfvcs.locate.bisect.evidence import Evidence
+from perfvcs.system.numeric import Floats
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from perfvcs.jobs.cell import Cell
     from perfvcs.locate.bisect.decision import Decision
     from perfvcs.locate.bisect.saved import Target
@@ -39,7 +37,7 @@ class Guide:
     """
 
     effect: float
-    jump: NDArray[np.float64]
+    jump: Floats
 
     def relative(self, *, improvement: bool = False) -> float:
         """The bad end's count by the good one's, minus 1."""
@@ -58,7 +56,7 @@ class Counting:
     last: int
     known: dict[int, float]
     skipped: set[int]
-    weights: Callable[[float], NDArray[np.float64]]
+    weights: Callable[[float], Floats]
     sign: int
     count: Callable[[Sequence[int]], dict[int, float]]
 

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING
 from perfvcs.locate.bisect.guide import TIME_METRICS, Counting, counting, pays
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.session import Session
+from perfvcs.system.numeric import Floats
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from perfvcs.jobs.cell import Cell
     from perfvcs.locate.bisect.decision import Decision
     from perfvcs.locate.bisect.guide import Guide
@@ -32,7 +30,7 @@ class InstructionCounts:
     ``weights`` gives the commits' shares of the prior, by the difference of the ends.
     """
 
-    def __init__(self, searched: Searched, weights: Callable[[float], NDArray[np.float64]]) -> None:
+    def __init__(self, searched: Searched, weights: Callable[[float], Floats]) -> None:
         self._searched, self._weights = searched, weights
         self._taken = False
         self.guide: Guide | None = None

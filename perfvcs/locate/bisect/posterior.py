@@ -16,11 +16,9 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.locate.bisect.evidence import EvidenceSummary
     from perfvcs.locate.bisect.guide import Guide
 
@@ -53,7 +51,7 @@ class Prior:
     stored: Mapping[int, float] = field(default_factory=dict)
     guide: Guide | None = None
 
-    def weights(self, effect: float) -> NDArray[np.float64]:
+    def weights(self, effect: float) -> Floats:
         """The shares, shape (last,), place 0 for commit 1; ``effect`` is the difference of the
         ends.
         """
@@ -71,7 +69,7 @@ class Prior:
             shares = explained * self.guide.jump / self.guide.jump.sum() + (1 - explained) * shares
         return shares
 
-    def _likely(self, effect: float) -> NDArray[np.float64]:
+    def _likely(self, effect: float) -> Floats:
         """How likely the stored levels are by the place of a single step of that size; the variance
         of sessions is estimated from them.
         """
@@ -79,9 +77,7 @@ class Prior:
         without = levels - effect * (places >= np.arange(1, self.last + 1)[:, None])
         squares = ((without - without.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
         least = max(float(squares.min()), 1e-18)
-        likelihoods: NDArray[np.float64] = (np.maximum(squares, least) / least) ** (
-            -(len(levels) - 1) / 2
-        )
+        likelihoods: Floats = (np.maximum(squares, least) / least) ** (-(len(levels) - 1) / 2)
         return likelihoods
 
 
@@ -96,10 +92,10 @@ class Belief:
     commit the share of the difference that it has, with its standard error.
     """
 
-    jump: NDArray[np.float64]
-    change: NDArray[np.float64]
-    doubt: NDArray[np.float64]
-    moved: NDArray[np.float64]
+    jump: Floats
+    change: Floats
+    doubt: Floats
+    moved: Floats
     effect: float
     error: float
     levels: dict[int, tuple[float, float]]
@@ -109,7 +105,7 @@ class Belief:
         return likeliest(self.jump, share)
 
 
-def likeliest(jump: NDArray[np.float64], share: float = 0.95) -> list[int]:
+def likeliest(jump: Floats, share: float = 0.95) -> list[int]:
     """The fewest commits that hold a share of the jumps that are expected, in order; ``jump`` has
     place 0 for commit 1.
     """
@@ -122,7 +118,7 @@ def likeliest(jump: NDArray[np.float64], share: float = 0.95) -> list[int]:
     return sorted(commits)
 
 
-def believe(summary: EvidenceSummary, weights: NDArray[np.float64]) -> Belief:
+def believe(summary: EvidenceSummary, weights: Floats) -> Belief:
     """The posterior by a ``summary``; ``weights`` are the commits' shares of the prior, shape
     (commits,), place 0 for commit 1.
 
@@ -156,10 +152,10 @@ class _Transition(NamedTuple):
     each of the shape (levels, levels).
     """
 
-    stay: NDArray[np.float64]
-    small: NDArray[np.float64]
-    jump: NDArray[np.float64]
-    whole: NDArray[np.float64]
+    stay: Floats
+    small: Floats
+    jump: Floats
+    whole: Floats
 
 
 class _Link(NamedTuple):
@@ -180,7 +176,7 @@ def _nodes(summary: EvidenceSummary, last: int) -> list[int]:
     return sorted({0, last, *summary.candidates, *steps})
 
 
-def _emitted(nodes: Sequence[int], summary: EvidenceSummary) -> list[NDArray[np.float64]]:
+def _emitted(nodes: Sequence[int], summary: EvidenceSummary) -> list[Floats]:
     """How likely each level is at each node, by what was measured there."""
     grid, ends = _levels(), _ends()
     emitted = [ends.start]
@@ -209,9 +205,7 @@ def _transition(first: int, last: int, weight: float, summary: EvidenceSummary) 
     return _Transition(stay, small, jump, stay + small + jump)
 
 
-def _links(
-    emitted: Sequence[NDArray[np.float64]], transitions: Sequence[_Transition]
-) -> list[_Link]:
+def _links(emitted: Sequence[Floats], transitions: Sequence[_Transition]) -> list[_Link]:
     """The posteriors of the links, in their order."""
     grid, apart = _levels(), _ends().apart
     forward = [emitted[0]]
@@ -234,9 +228,7 @@ def _links(
     return links[::-1]
 
 
-def _shared(
-    nodes: Sequence[int], before: NDArray[np.float64], links: Sequence[_Link]
-) -> NDArray[np.float64]:
+def _shared(nodes: Sequence[int], before: Floats, links: Sequence[_Link]) -> Floats:
     """``jump``, ``change``, ``doubt`` and ``moved`` of each commit, shape (4, commits)."""
     jump, change, doubt, moved = columns = np.empty((4, len(before) - 1))
     for (first, last), link in zip(pairwise(nodes), links, strict=True):
@@ -256,7 +248,7 @@ def _shared(
 
 
 @cache
-def _levels() -> NDArray[np.float64]:
+def _levels() -> Floats:
     """The levels that are told apart, as shares of the whole difference."""
     return np.arange(LEAST, MOST + STEP / 2, STEP)
 
@@ -266,10 +258,10 @@ class _Ends(NamedTuple):
     which two are the same.
     """
 
-    start: NDArray[np.float64]
-    end: NDArray[np.float64]
-    apart: NDArray[np.float64]
-    same: NDArray[np.float64]
+    start: Floats
+    end: Floats
+    apart: Floats
+    same: Floats
 
 
 @cache
@@ -280,17 +272,17 @@ def _ends() -> _Ends:
 
 
 @cache
-def _drifts() -> NDArray[np.float64]:
+def _drifts() -> Floats:
     """Where a change leads that is too small to be named: to any level as near as that."""
     grid = _levels()
     apart = np.abs(grid[:, None] - grid)
     near = (apart > STEP / 2) & (apart < SMALLEST_NAMED_JUMP - STEP / 2)
-    drifts: NDArray[np.float64] = near / near.sum(axis=1, keepdims=True)
+    drifts: Floats = near / near.sum(axis=1, keepdims=True)
     return drifts
 
 
 @cache
-def _jumps() -> NDArray[np.float64]:
+def _jumps() -> Floats:
     """Where a jump leads from each level: to that of the bad end half of the time, else
     anywhere.
     """
@@ -298,9 +290,7 @@ def _jumps() -> NDArray[np.float64]:
     far = np.abs(grid[:, None] - grid) > SMALLEST_NAMED_JUMP - STEP / 2
     anywhere = far / far.sum(axis=1, keepdims=True)
     to_end = far & np.isclose(grid, 1.0)
-    jumps: NDArray[np.float64] = np.where(
-        to_end.any(axis=1, keepdims=True), (to_end + anywhere) / 2, anywhere
-    )
+    jumps: Floats = np.where(to_end.any(axis=1, keepdims=True), (to_end + anywhere) / 2, anywhere)
     return jumps
 
 
@@ -314,16 +304,12 @@ def _variance(count: int, share: float, summary: EvidenceSummary) -> float:
     return executions / summary.effect**2 + OWN_DEVIATION**2
 
 
-def _seen(
-    level: float, count: int, grid: NDArray[np.float64], summary: EvidenceSummary
-) -> NDArray[np.float64]:
+def _seen(level: float, count: int, grid: Floats, summary: EvidenceSummary) -> Floats:
     """How likely a commit's measured ``level`` is by its true one."""
     return _t((level - grid) ** 2 / _variance(count, 0.5, summary), summary.free)
 
 
-def _stepped(
-    step: float, count: int, grid: NDArray[np.float64], summary: EvidenceSummary
-) -> NDArray[np.float64]:
+def _stepped(step: float, count: int, grid: Floats, summary: EvidenceSummary) -> Floats:
     """How likely the measured difference of a commit to its parent is by both of their levels, the
     parent's first.
     """
@@ -334,11 +320,11 @@ def _stepped(
     )
 
 
-def _t(square: NDArray[np.float64], free: int) -> NDArray[np.float64]:
+def _t(square: Floats, free: int) -> Floats:
     """Student's density but for a factor, at most 1: the variance is estimated.
 
     Never so small that it rules anything out.
     """
     density = (1 + square / free) ** (-(free + 1) / 2) if free < 200 else np.exp(-square / 2)
-    likely: NDArray[np.float64] = np.maximum(density / density.max(), 1e-12)
+    likely: Floats = np.maximum(density / density.max(), 1e-12)
     return likely

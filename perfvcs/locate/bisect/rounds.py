@@ -29,11 +29,9 @@ from perfvcs.measure.outcome import CampaignOutcome
 from perfvcs.measure.session import Session
 from perfvcs.measure.storedsession import kept
 from perfvcs.profile.summary import Measured
+from perfvcs.system.numeric import Floats
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from perfvcs.jobs.cell import Cell
     from perfvcs.locate.bisect.evidence import Evidence
     from perfvcs.locate.bisect.guide import Guide
@@ -177,7 +175,7 @@ class Search:
         )
         return decide(self.seen.evidence(), self._weights, rules)
 
-    def _weights(self, effect: float) -> NDArray[np.float64]:
+    def _weights(self, effect: float) -> Floats:
         """The commits' shares of the prior, by the difference of the ends."""
         if self.levels is None and self.seen.series[0]:
             sessions = {session.session for session in self.begun.sessions}.union(

@@ -24,12 +24,12 @@ from perfvcs.statistics.multivariate.redundancy import (
     tree,
     varying,
 )
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 CounterChoice = Literal["learned", "shang2015"]
 
@@ -75,12 +75,12 @@ class Structure:
     """
 
     counters: tuple[str, ...]
-    places: NDArray[np.int64]
+    places: Integers
     unknown: tuple[str, ...]
     constant: tuple[str, ...]
     redundant: tuple[str, ...]
     tree: ClusterTree
-    complete: tuple[NDArray[np.float64], ...]
+    complete: tuple[Floats, ...]
 
 
 @dataclass(frozen=True)
@@ -207,6 +207,6 @@ def compare(
     return CounterComparison(shared, (len(before), len(after)), tuple(clusters))
 
 
-def _mean(values: NDArray[np.float64]) -> float:
+def _mean(values: Floats) -> float:
     """The mean, also where the sum is beyond a float."""
     return float((values / len(values)).sum())

@@ -7,12 +7,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.statistics.multivariate.redundancy import varying
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 Per = Literal["observation", "total"]
 
@@ -96,7 +96,7 @@ def cross_errors(
     ]
 
 
-def thresholds(errors: ArrayLike) -> NDArray[np.float64]:
+def thresholds(errors: ArrayLike) -> Floats:
     """What error is more than chance, given those of good runs: shape (counters, runs), at least
     two runs; the result has (counters,).
 
@@ -121,13 +121,11 @@ def thresholds(errors: ArrayLike) -> NDArray[np.float64]:
     moderated = np.sqrt((free * variance + WEIGHT * typical) / (free + WEIGHT))
     t = float(quantile(1 - FALSE_ALARM_RATE / counters, [free + WEIGHT])[0])
     half = t * np.sqrt(1 + 1 / runs) * moderated
-    bound: NDArray[np.float64] = np.maximum(
-        np.exp(np.minimum(logs.mean(axis=1) + half, 700.0)), LEAST_THRESHOLD
-    )
+    bound: Floats = np.maximum(np.exp(np.minimum(logs.mean(axis=1) + half, 700.0)), LEAST_THRESHOLD)
     return bound
 
 
-def matrix(values: ArrayLike, counters: int | None = None) -> NDArray[np.float64]:
+def matrix(values: ArrayLike, counters: int | None = None) -> Floats:
     """Values as a matrix (times, counters); ``ValueError`` for another shape."""
     table = np.asarray(values, dtype=np.float64)
     if table.ndim != 2 or counters not in (None, table.shape[1]):
@@ -135,7 +133,7 @@ def matrix(values: ArrayLike, counters: int | None = None) -> NDArray[np.float64
     return table
 
 
-def _scaled(*sides: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+def _scaled(*sides: Floats) -> list[Floats]:
     """The sides with each counter divided by its largest magnitude, so that nothing overflows;
     ratios stay.
     """
@@ -143,7 +141,7 @@ def _scaled(*sides: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     return [side / np.where(largest > 0, largest, 1.0) for side in sides]
 
 
-def _steps(old: NDArray[np.float64], new: NDArray[np.float64]) -> int:
+def _steps(old: Floats, new: Floats) -> int:
     """Kolmogorov and Smirnov's statistic times both numbers of observations: an integer, so that
     equals are equal.
     """

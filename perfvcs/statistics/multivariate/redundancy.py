@@ -7,10 +7,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 # r2 above which a counter is redundant; the paper names none, this is that of the analysis that it
@@ -22,7 +22,7 @@ SOUND = 1e4
 Distance = Literal["correlation", "shang2015"]
 
 
-def varying(values: ArrayLike) -> NDArray[np.bool_]:
+def varying(values: ArrayLike) -> Flags:
     """Which counters change at all, for values of shape (times, counters); beyond rounding, and
     False where one is not finite.
     """
@@ -31,13 +31,13 @@ def varying(values: ArrayLike) -> NDArray[np.bool_]:
         return np.zeros(x.shape[1], dtype=bool)
     finite = np.isfinite(x).all(axis=0)
     scaled = _scaled(np.where(finite, x, 0.0))
-    changing: NDArray[np.bool_] = finite & (
+    changing: Flags = finite & (
         scaled.max(axis=0) - scaled.min(axis=0) > 8 * np.finfo(np.float64).eps
     )
     return changing
 
 
-def standardised(values: ArrayLike) -> NDArray[np.float64]:
+def standardised(values: ArrayLike) -> Floats:
     """Values (times, counters), all finite, with mean 0 and unit length per counter, so that
     products are correlations; constants are 0.
     """
@@ -47,9 +47,7 @@ def standardised(values: ArrayLike) -> NDArray[np.float64]:
     scaled = _scaled(x)
     centred = scaled - scaled.mean(axis=0)
     length = np.sqrt((centred**2).sum(axis=0))
-    unit: NDArray[np.float64] = np.where(
-        varying(x), centred / np.where(length > 0, length, 1.0), 0.0
-    )
+    unit: Floats = np.where(varying(x), centred / np.where(length > 0, length, 1.0), 0.0)
     return unit
 
 
@@ -94,7 +92,7 @@ def redundant(values: ArrayLike, threshold: float = REDUNDANT_R2) -> list[int]:
     return gone
 
 
-def _independent(unit: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _independent(unit: Floats) -> Flags:
     """Which columns the ones before them do not predict perfectly."""
     basis = np.empty((len(unit), 0))
     independent = np.zeros(unit.shape[1], dtype=bool)
@@ -109,10 +107,10 @@ def _independent(unit: NDArray[np.float64]) -> NDArray[np.bool_]:
     return independent
 
 
-def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scaled(values: Floats) -> Floats:
     """Each column divided by its largest magnitude, so that squares neither overflow nor vanish."""
     largest = np.abs(values).max(axis=0, initial=0.0)
-    scaled: NDArray[np.float64] = values / np.where(largest > 0, largest, 1.0)
+    scaled: Floats = values / np.where(largest > 0, largest, 1.0)
     return scaled
 
 
@@ -126,10 +124,10 @@ class ClusterTree:
     of each number of clusters (NaN where it is not defined).
     """
 
-    merges: NDArray[np.int64]
-    heights: NDArray[np.float64]
-    labels: NDArray[np.int64]
-    score: NDArray[np.float64]
+    merges: Integers
+    heights: Floats
+    labels: Integers
+    score: Floats
 
     @property
     def clusters(self) -> list[list[int]]:
@@ -165,7 +163,7 @@ class ClusterTree:
         return (below + float(self.heights[inside])) / 2
 
 
-def distances(values: ArrayLike, distance: Distance = "correlation") -> NDArray[np.float64]:
+def distances(values: ArrayLike, distance: Distance = "correlation") -> Floats:
     """Distances (counters, counters) between the columns of finite values (times, counters), from 0
     (together) to 1 (unrelated).
 
@@ -175,7 +173,7 @@ def distances(values: ArrayLike, distance: Distance = "correlation") -> NDArray[
     """
     unit = standardised(values)
     rho = np.clip(unit.T @ unit, -1, 1)
-    apart: NDArray[np.float64] = (
+    apart: Floats = (
         1 - np.abs(rho) if distance == "correlation" else np.where(rho >= 0, 1 - rho, -rho)
     )
     np.fill_diagonal(apart, 0.0)
@@ -209,7 +207,7 @@ def tree(distance: ArrayLike) -> ClusterTree:
     return ClusterTree(merges, heights, _labels(merges, n, count), score)
 
 
-def _scores(matrix: NDArray[np.float64], merges: NDArray[np.int64]) -> NDArray[np.float64]:
+def _scores(matrix: Floats, merges: Integers) -> Floats:
     """Calinski and Harabasz' index for 2 to n - 1 clusters, shape (n + 1,).
 
     Distances stand for squared Euclidean ones, which 1 - rho is half of between standardised
@@ -218,7 +216,7 @@ def _scores(matrix: NDArray[np.float64], merges: NDArray[np.int64]) -> NDArray[n
     n = len(matrix)
     score = np.full(n + 1, np.nan)
     total = matrix.sum() / 2 / n
-    members: dict[int, NDArray[np.int64]] = {leaf: np.array([leaf]) for leaf in range(n)}
+    members: dict[int, Integers] = {leaf: np.array([leaf]) for leaf in range(n)}
     pairs = dict.fromkeys(range(n), 0.0)  # sum of distances inside each node
     within = 0.0
     for step, (left, right) in enumerate(merges.tolist()):
@@ -241,7 +239,7 @@ def _scores(matrix: NDArray[np.float64], merges: NDArray[np.int64]) -> NDArray[n
     return score
 
 
-def _labels(merges: NDArray[np.int64], n: int, count: int) -> NDArray[np.int64]:
+def _labels(merges: Integers, n: int, count: int) -> Integers:
     """Each leaf's cluster when the last ``count - 1`` merges are undone."""
     nodes = list(range(n))
     for step, (left, right) in enumerate(merges[: n - count].tolist()):

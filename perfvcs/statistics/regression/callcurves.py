@@ -7,15 +7,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from perfvcs.statistics.regression.choice import ModelChoice
     from perfvcs.statistics.regression.condensed import Ranges
-
-    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class SizeCourse:
     middle: Floats
     high: Floats
     mean: Floats
-    count: NDArray[np.int64]
+    count: Integers
     choice: ModelChoice
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from perfvcs.statistics.regression.models import MODELS, order
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,11 +47,11 @@ class ModelChoice:
     order of growth.
     """
 
-    index: NDArray[np.intp]
-    p: NDArray[np.float64]
-    r2: NDArray[np.float64]
-    coefficients: NDArray[np.float64]
-    grows: NDArray[np.bool_]
+    index: Indices
+    p: Floats
+    r2: Floats
+    coefficients: Floats
+    grows: Flags
     fits: Mapping[str, Fit]
 
     def model(self, group: int = 0) -> str | None:
@@ -73,17 +73,17 @@ class ModelChoice:
             model = "constant"
         return order(model, float(self.coefficients[group, 1]) if shape else None)
 
-    def predict(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
+    def predict(self, x: ArrayLike, group: ArrayLike = 0) -> Floats:
         """The value of the chosen curves at sizes ``x`` of groups ``group``, which are broadcast;
         NaN where nothing is known.
         """
         return self._of("predict", x, group)
 
-    def predict_variance(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
+    def predict_variance(self, x: ArrayLike, group: ArrayLike = 0) -> Floats:
         """The variance of ``predict`` as an estimate of the mean, given that the model is right."""
         return self._of("predict_variance", x, group)
 
-    def _of(self, what: str, x: ArrayLike, group: ArrayLike) -> NDArray[np.float64]:
+    def _of(self, what: str, x: ArrayLike, group: ArrayLike) -> Floats:
         size, row = np.broadcast_arrays(
             np.asarray(x, dtype=np.float64), np.asarray(group, dtype=np.intp)
         )
@@ -146,9 +146,9 @@ def choose(
 class _Best(NamedTuple):
     """The choice of a rule; all arrays of the shape (groups,)."""
 
-    best: NDArray[np.intp]  # places among the names of the models
-    p: NDArray[np.float64]  # of the F-test against a constant; NaN where there was none
-    clear: NDArray[np.bool_]  # whether a rise is more than what caches explain
+    best: Indices  # places among the names of the models
+    p: Floats  # of the F-test against a constant; NaN where there was none
+    clear: Flags  # whether a rise is more than what caches explain
 
 
 def _by_r2(fits: Mapping[str, Fit], names: list[str]) -> _Best:
@@ -189,12 +189,8 @@ def _by_aicc(
 
 
 def _curve(
-    fits: Mapping[str, Fit],
-    names: list[str],
-    scores: NDArray[np.float64],
-    margin: float,
-    gain: float,
-) -> NDArray[np.intp]:
+    fits: Mapping[str, Fit], names: list[str], scores: Floats, margin: float, gain: float
+) -> Indices:
     """The best model but the constant, by ``scores`` of the shape (models, groups)."""
     free = np.array([model in FREE for model in names])
     fixed = np.array([model != "constant" for model in names]) & ~free
@@ -206,9 +202,7 @@ def _curve(
     return np.asarray(handicapped.argmin(axis=0))
 
 
-def _chance_of_constant(
-    fits: Mapping[str, Fit], names: list[str], best: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def _chance_of_constant(fits: Mapping[str, Fit], names: list[str], best: Indices) -> Floats:
     """The p of the F-test of the best curve against the constant; NaN where there is no curve, or
     no degree of freedom.
     """
@@ -224,7 +218,7 @@ def _chance_of_constant(
     return np.where(testable, np.where(curve > 0, two_sided(t, df), perfect), np.nan)
 
 
-def _of_best(columns: Sequence[NDArray[Any]], best: NDArray[np.intp]) -> NDArray[Any]:
+def _of_best(columns: Sequence[NDArray[Any]], best: Indices) -> NDArray[Any]:
     """What the best model of each group has in columns of all models, each of the shape (groups,
     ...).
     """
@@ -237,7 +231,7 @@ def _clear(
     scores: NDArray[Any],
     best: NDArray[Any],
     margin: float,
-) -> NDArray[np.bool_]:
+) -> Flags:
     """Whether the best curves rise by so much, or are so unlike a logarithm, that caches do not
     explain them.
     """
@@ -249,7 +243,7 @@ def _clear(
     ]
     first, last = (_of_best(column, best) for column in zip(*ends, strict=True))
     # also where the curve is not defined at size 1
-    far: NDArray[np.bool_] = ~(last - first < GROWN * last)
+    far: Flags = ~(last - first < GROWN * last)
     if "logarithmic" not in names:
         return far
     slow = np.array([model == "logarithmic" for model in names])[best]
@@ -258,7 +252,7 @@ def _clear(
     return np.asarray(far | (~slow & (r2 >= CLOSE) & better))
 
 
-def _span(fits: Mapping[str, Fit], names: list[str], best: NDArray[np.intp]) -> NDArray[np.float64]:
+def _span(fits: Mapping[str, Fit], names: list[str], best: Indices) -> Floats:
     """By how much the best curve rises or falls over its sizes."""
     rows = np.arange(len(best))
     curves = [fits[model] for model in names]
@@ -267,12 +261,8 @@ def _span(fits: Mapping[str, Fit], names: list[str], best: NDArray[np.intp]) -> 
 
 
 def _worth(
-    fits: Mapping[str, Fit],
-    names: list[str],
-    fixed: NDArray[np.float64],
-    free: NDArray[np.bool_],
-    gain: float,
-) -> NDArray[np.bool_]:
+    fits: Mapping[str, Fit], names: list[str], fixed: Floats, free: Flags, gain: float
+) -> Flags:
     """Whether the models marked ``free`` explain enough more than the best fixed one; ``fixed`` are
     the scores of these, others inf.
     """
@@ -292,9 +282,7 @@ def _worth(
     )
 
 
-def _away(
-    fits: Mapping[str, Fit], names: list[str], first: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def _away(fits: Mapping[str, Fit], names: list[str], first: Indices) -> Floats:
     """How far the exponent of each model is from that of the fixed model at place ``first``; only
     that of a power is asked for.
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, Integers, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Floats = NDArray[np.float64]
-    Numbers = NDArray[np.intp]
+    Numbers = Indices
 
 
 NEIGHBOURS = 20  # the mean is over a twentieth of the rows to either side
@@ -37,7 +36,7 @@ OUTLIER_SHARE = 0.06  # of the neighbours on either side may be outliers; more a
 BUSY_CLIP = 0.24
 
 
-def level(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> NDArray[np.float64]:
+def level(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> Floats:
     """The running geometric mean of the absolute values along the sizes of each group, at each row;
     positive everywhere.
 
@@ -57,7 +56,7 @@ def level(x: ArrayLike, y: ArrayLike, group: ArrayLike | None = None) -> NDArray
     return levels
 
 
-def by_size(size: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.intp]:
+def by_size(size: Floats, group: Indices) -> Indices:
     """The order of the rows by group, then by size; quick where they have it already."""
     steps = np.diff(group)
     if ((steps > 0) | ((steps == 0) & (np.diff(size) >= 0))).all():
@@ -66,11 +65,8 @@ def by_size(size: NDArray[np.float64], group: NDArray[np.intp]) -> NDArray[np.in
 
 
 def running(
-    values: NDArray[np.float64],
-    group: NDArray[np.intp],
-    fewest: int = FEWEST_ROWS,
-    least: float = SMALLEST_VALUE,
-) -> NDArray[np.float64]:
+    values: Floats, group: Indices, fewest: int = FEWEST_ROWS, least: float = SMALLEST_VALUE
+) -> Floats:
     """``level`` of values >= 0 that are already in the order of group and size; ``fewest``
     neighbours to either side at least.
 
@@ -89,7 +85,7 @@ def running(
     )
     logs = np.log(np.where(most > 0, np.maximum(values, least * most), 1.0))
     sums = np.concatenate([[0.0], np.cumsum(logs)])
-    means: NDArray[np.float64] = np.exp((sums[last] - sums[first]) / (last - first))
+    means: Floats = np.exp((sums[last] - sums[first]) / (last - first))
     return means
 
 
@@ -103,8 +99,8 @@ class CondensedCells:
 
     size: Floats
     value: Floats
-    execution: NDArray[np.int64]
-    count: NDArray[np.int64]
+    execution: Integers
+    count: Integers
 
 
 @dataclass(frozen=True)
@@ -121,7 +117,7 @@ class Ranges:
         return np.minimum(np.searchsorted(self.edges, x), len(self.edges) - 1)
 
 
-def warm(number: ArrayLike, execution: ArrayLike) -> NDArray[np.bool_]:
+def warm(number: ArrayLike, execution: ArrayLike) -> Flags:
     """Which calls are not among the first of their execution, a tenth and at most twenty; shape
     (calls,).
 

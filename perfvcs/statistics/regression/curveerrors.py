@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.statistics.regression.condensed import running
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 # this share of either side's rows at sizes that both have: the other rows are left out
@@ -34,12 +34,12 @@ class Pairs:
     minus baseline, corrected for sizes that do not quite agree.
     """
 
-    x: NDArray[np.float64]
-    group: NDArray[np.intp]
-    baseline: NDArray[np.float64]
-    target: NDArray[np.float64]
-    difference: NDArray[np.float64]
-    counts: NDArray[np.intp]
+    x: Floats
+    group: Indices
+    baseline: Floats
+    target: Floats
+    difference: Floats
+    counts: Indices
     groups: int
 
 
@@ -109,9 +109,9 @@ def pair(
 class _Side(NamedTuple):
     """The usable rows of a side, each column (n,)."""
 
-    size: NDArray[np.float64]
-    value: NDArray[np.float64]
-    group: NDArray[np.intp]
+    size: Floats
+    value: Floats
+    group: Indices
 
 
 def _side(x: ArrayLike, y: ArrayLike, group: ArrayLike | None) -> _Side:
@@ -125,7 +125,7 @@ def _side(x: ArrayLike, y: ArrayLike, group: ArrayLike | None) -> _Side:
     return _Side(size[keep], value[keep], number[keep])
 
 
-def _edges(*columns: NDArray[np.float64] | NDArray[np.intp]) -> NDArray[np.bool_]:
+def _edges(*columns: Floats | Indices) -> Flags:
     """The indices at which runs of equal rows begin."""
     edges = np.ones(len(columns[0]), dtype=bool)
     if len(edges):
@@ -133,25 +133,17 @@ def _edges(*columns: NDArray[np.float64] | NDArray[np.intp]) -> NDArray[np.bool_
     return edges
 
 
-def _counts(number: NDArray[np.intp], side: NDArray[np.intp], total: int = 0) -> NDArray[np.intp]:
+def _counts(number: Indices, side: Indices, total: int = 0) -> Indices:
     """How many rows of either side each number has; shape (numbers, 2)."""
     most = max(total, int(number.max(initial=-1)) + 1)
     return np.bincount(2 * number + side, minlength=2 * most).reshape(most, 2)
 
 
-def _mean(
-    number: NDArray[np.intp], values: NDArray[np.float64], total: int = 0
-) -> NDArray[np.float64]:
+def _mean(number: Indices, values: Floats, total: int = 0) -> Floats:
     return np.bincount(number, values, total) / np.maximum(np.bincount(number, minlength=total), 1)
 
 
-def _curve(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    group: NDArray[np.intp],
-    exact: NDArray[np.bool_],
-    total: int,
-) -> NDArray[np.float64]:
+def _curve(x: Floats, y: Floats, group: Indices, exact: Flags, total: int) -> Floats:
     """The best model of both sides together at each row; 0 where the sizes agree, and nothing need
     be known of the curve.
     """
@@ -168,13 +160,8 @@ def _curve(
 
 
 def _along(
-    x: NDArray[np.float64],
-    where: NDArray[np.intp],
-    middle: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    owner: NDArray[np.intp],
-    exact: NDArray[np.bool_],
-) -> NDArray[np.float64]:
+    x: Floats, where: Indices, middle: Floats, mean: Floats, owner: Indices, exact: Flags
+) -> Floats:
     """The common curve at each row: through the means of the places, straight between neighbours
     and beyond the last.
     """
@@ -190,14 +177,14 @@ def _along(
     return mean[where] + np.where(exact[owner[where]], 0.0, chosen * away)
 
 
-def absolute(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
+def absolute(target: ArrayLike, baseline: ArrayLike) -> Floats:
     """f(x_i) - f_b(x_i), in the unit of the values (5.1)."""
     with np.errstate(invalid="ignore"):
-        residuals: NDArray[np.float64] = np.subtract(target, baseline, dtype=np.float64)
+        residuals: Floats = np.subtract(target, baseline, dtype=np.float64)
     return residuals
 
 
-def relative(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
+def relative(target: ArrayLike, baseline: ArrayLike) -> Floats:
     """f(x_i) / f_b(x_i) - 1 (5.2); infinite where only the baseline is 0, and 0 where both are."""
     delta, level = np.broadcast_arrays(
         absolute(target, baseline), np.asarray(baseline, dtype=np.float64)
@@ -206,7 +193,7 @@ def relative(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
         return np.where((delta == 0) & (level == 0), 0.0, delta / level)
 
 
-def mean_squared(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
+def mean_squared(target: ArrayLike, baseline: ArrayLike) -> Floats:
     """The mean of the squared absolute errors over the last axis, in the squared unit (5.3); NaN
     for no sizes.
     """
@@ -216,7 +203,7 @@ def mean_squared(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(squares.mean(axis=-1))
 
 
-def leverage(target: ArrayLike) -> NDArray[np.float64]:
+def leverage(target: ArrayLike) -> Floats:
     """How far each value lies from the mean of all: (f(x_i) - mean)^2 / sum (f(x_j) - mean)^2 + 1/n
     (5.4); 1/n where all are equal.
     """
@@ -227,7 +214,7 @@ def leverage(target: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(share + 1 / max(values.shape[-1], 1))
 
 
-def studentized(target: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
+def studentized(target: ArrayLike, baseline: ArrayLike) -> Floats:
     """The absolute error over its standard deviation, estimated without the value itself (5.6).
 
     t_i = dx_i / sqrt(MSE_(i) (1 - h_i)), MSE_(i) being the mean squared error of the other sizes. 0

@@ -16,12 +16,12 @@ from perfvcs.statistics.regression.models import (
     transform,
 )
 from perfvcs.statistics.regression.projection import BLOCK_ROWS, RowBlock, blocks, parabola, project
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Indices, np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,12 @@ class FittedLine:
     what it is drawn over.
     """
 
-    b0: NDArray[np.float64]
-    b1: NDArray[np.float64]
-    squares: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    centre: NDArray[np.float64]
-    spread: NDArray[np.float64]
+    b0: Floats
+    b1: Floats
+    squares: Floats
+    weight: Floats
+    centre: Floats
+    spread: Floats
 
 
 def fit(
@@ -99,10 +99,10 @@ def fit(
 class _FitColumns(NamedTuple):
     """Size, value, number of the group and weight of each row, shape (n,)."""
 
-    size: NDArray[np.float64]
-    value: NDArray[np.float64]
-    number: NDArray[np.intp]
-    weight: NDArray[np.float64] | None
+    size: Floats
+    value: Floats
+    number: Indices
+    weight: Floats | None
 
 
 def _columns(
@@ -119,8 +119,8 @@ def _columns(
     return _FitColumns(size, value, number, weight)
 
 
-def _unknown(model: str, total: int, counts: NDArray[np.intp]) -> Fit:
-    def column() -> NDArray[np.float64]:
+def _unknown(model: str, total: int, counts: Indices) -> Fit:
+    def column() -> Floats:
         return np.full(total, np.nan)
 
     several = np.full((total, max(2, parameters(model))), np.nan)
@@ -143,9 +143,7 @@ def _unknown(model: str, total: int, counts: NDArray[np.intp]) -> Fit:
     )
 
 
-def _undefined(
-    model: str, n: NDArray[np.intp], low: NDArray[np.float64], high: NDArray[np.float64]
-) -> Fit:
+def _undefined(model: str, n: Indices, low: Floats, high: Floats) -> Fit:
     """A model that no group has."""
     several, nan = np.full((len(n), max(2, parameters(model))), np.nan), np.full(len(n), np.nan)
     return Fit(model, several, several, nan, nan, nan, nan, n, nan, nan, low, high, nan, nan, nan)
@@ -159,7 +157,7 @@ def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
         sloped = (high > low).any()
         linearised: dict[str, FittedLine] = {}
         # with the sum of squares on the original scale
-        lines: dict[str, tuple[FittedLine, NDArray[np.float64]]] = {}
+        lines: dict[str, tuple[FittedLine, Floats]] = {}
         # the direct forms start from them
         for model in sorted(models, key=lambda name: name not in LINEARISED):
             shaped = model.removeprefix("linearised ")
@@ -187,7 +185,7 @@ def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
             yield from _results(lines, block.lengths, flat, low, high)
 
 
-def _constant(block: RowBlock, weight: NDArray[np.float64]) -> FittedLine:
+def _constant(block: RowBlock, weight: Floats) -> FittedLine:
     mean = block.total(block.y) / weight
     squares = block.squares(block.y - block.spread(mean), block.y)
     return FittedLine(
@@ -195,9 +193,7 @@ def _constant(block: RowBlock, weight: NDArray[np.float64]) -> FittedLine:
     )
 
 
-def _line(
-    block: RowBlock, f: NDArray[np.float64], y: NDArray[np.float64], weight: NDArray[np.float64]
-) -> FittedLine:
+def _line(block: RowBlock, f: Floats, y: Floats, weight: Floats) -> FittedLine:
     """By centred sums, which lose nothing to large sizes far from 0."""
     centre, mean = block.total(f) / weight, block.total(y) / weight
     away, rest = f - block.spread(centre), y - block.spread(mean)
@@ -208,11 +204,11 @@ def _line(
 
 
 def _results(
-    lines: Mapping[str, tuple[FittedLine, NDArray[np.float64]]],
-    n: NDArray[np.intp],
+    lines: Mapping[str, tuple[FittedLine, Floats]],
+    n: Indices,
     flat: FittedLine,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
+    low: Floats,
+    high: Floats,
 ) -> Iterator[tuple[str, Fit]]:
     """What is known of models by their lines and their sums of squares; all at once, in arrays of
     the shape (models, groups).
@@ -283,9 +279,7 @@ def _results(
         )
 
 
-def _bent(
-    block: RowBlock, flat: FittedLine, low: NDArray[np.float64], high: NDArray[np.float64]
-) -> Fit:
+def _bent(block: RowBlock, flat: FittedLine, low: Floats, high: Floats) -> Fit:
     curve, n = parabola(block), block.lengths
     df = n - parameters(FULL_QUADRATIC)
     variance = np.where(df > 0, curve.squares / df, np.nan)
@@ -325,14 +319,12 @@ def _bent(
 class _Explained(NamedTuple):
     """How well models fit, of the shape of their sums of squared residuals."""
 
-    r2: NDArray[np.float64]
-    adjusted: NDArray[np.float64]
-    aicc: NDArray[np.float64]
+    r2: Floats
+    adjusted: Floats
+    aicc: Floats
 
 
-def _explained(
-    n: NDArray[np.intp], count: NDArray[np.intp], squares: NDArray[np.float64], flat: FittedLine
-) -> _Explained:
+def _explained(n: Indices, count: Indices, squares: Floats, flat: FittedLine) -> _Explained:
     """What follows from the sums of squared residuals of models with so many parameters."""
     df, estimated = n - count, count + 1
     share = np.where(flat.squares == 0, 0.0, 1 - squares / flat.squares)

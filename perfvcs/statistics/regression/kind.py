@@ -10,16 +10,14 @@ from perfvcs.statistics.regression.curveerrors import pair
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import MODELS, SHAPED, evaluate, transform
 from perfvcs.statistics.regression.robust import ScatterLaws
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from perfvcs.statistics.regression.curveerrors import Pairs
-
-    Floats = NDArray[np.float64]
 
 PUBLISHED = ("constant", "linear", "quadratic")
 KINDS = ("none", *MODELS)
@@ -54,21 +52,21 @@ class ErrorKind:
     against "none", corrected for the kinds tried; ``n`` is the number of sizes.
     """
 
-    index: NDArray[np.intp]
-    coefficient: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    offset: NDArray[np.float64]
-    shape: NDArray[np.float64]
-    p: NDArray[np.float64]
-    n: NDArray[np.intp]
+    index: Indices
+    coefficient: Floats
+    low: Floats
+    high: Floats
+    offset: Floats
+    shape: Floats
+    p: Floats
+    n: Indices
 
     def name(self, group: int = 0) -> str | None:
         """The kind in words; None where it is unknown."""
         place = int(self.index[group])
         return KINDS[place] if place >= 0 else None
 
-    def predict(self, x: ArrayLike, group: int = 0) -> NDArray[np.float64]:
+    def predict(self, x: ArrayLike, group: int = 0) -> Floats:
         """The error of a group at sizes ``x``, in the unit of the values; 0 for "none", NaN where
         unknown.
         """
@@ -90,11 +88,11 @@ class KindFit:
 
     kind: str
     parameters: int
-    squares: NDArray[np.float64]
-    coefficient: NDArray[np.float64]
-    error: NDArray[np.float64]
-    offset: NDArray[np.float64]
-    shape: NDArray[np.float64]
+    squares: Floats
+    coefficient: Floats
+    error: Floats
+    offset: Floats
+    shape: Floats
 
 
 def kind(
@@ -192,7 +190,7 @@ def kind_of(
     place = np.array([KINDS.index(candidate.kind) for candidate in candidates], dtype=np.intp)
     index = np.where(n < 3, -1, np.where(p < alpha, place[best], 0))
 
-    def chosen(*columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    def chosen(*columns: Floats) -> Floats:
         return np.where(index > 0, np.stack(columns)[best, row], np.nan)
 
     coefficient = chosen(*(candidate.coefficient for candidate in candidates))
@@ -232,7 +230,7 @@ def _least(chance: Floats) -> Floats:
     return np.asarray(np.minimum(np.nan_to_num(chance, nan=1.0).min(axis=0) * len(chance), 1.0))
 
 
-def _worthy(n: NDArray[np.intp], values: Floats) -> Floats:
+def _worthy(n: Indices, values: Floats) -> Floats:
     """By how much the logarithm of the sum of squares times n must fall for a second coefficient.
 
     BIC asks for ln n, which one in five of equal offsets on six sizes reaches: so it is no less
@@ -248,9 +246,7 @@ def _worthy(n: NDArray[np.intp], values: Floats) -> Floats:
     )
 
 
-def _tame(
-    pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]
-) -> tuple[Pairs, list[KindFit]]:
+def _tame(pairs: Pairs, weights: Floats, names: Sequence[str]) -> tuple[Pairs, list[KindFit]]:
     """The candidates, and the differences that they are fitted to: those far from the best curve
     are pulled in (Huber 1981, 7.7).
     """
@@ -276,9 +272,7 @@ def _tame(
     return tamed, candidates
 
 
-def _worth(
-    pairs: Pairs, weights: Floats, squares: Floats, doubted: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+def _worth(pairs: Pairs, weights: Floats, squares: Floats, doubted: Flags) -> Flags:
     """Which candidates explain enough more of each group than the best one that is not ``doubted``;
     shape (candidates, groups).
     """
@@ -288,13 +282,11 @@ def _worth(
     )
     varied = np.maximum(square - linear**2 / np.where(total > 0, total, 1.0), 0.0)
     others = np.where(doubted, np.inf, squares).min(axis=0)
-    better: NDArray[np.bool_] = (squares <= others - DOUBTED_GAIN * varied) | (
-        squares <= REST * others
-    )
+    better: Flags = (squares <= others - DOUBTED_GAIN * varied) | (squares <= REST * others)
     return better
 
 
-def _best(pairs: Pairs, candidates: Sequence[KindFit]) -> NDArray[np.float64]:
+def _best(pairs: Pairs, candidates: Sequence[KindFit]) -> Floats:
     """The closest of the candidates at each row."""
     squares = np.stack(
         [
@@ -316,9 +308,7 @@ def _best(pairs: Pairs, candidates: Sequence[KindFit]) -> NDArray[np.float64]:
     return np.where(np.isfinite(curve), curve, 0.0)
 
 
-def _candidates(
-    pairs: Pairs, weights: NDArray[np.float64], names: Sequence[str]
-) -> Iterator[KindFit]:
+def _candidates(pairs: Pairs, weights: Floats, names: Sequence[str]) -> Iterator[KindFit]:
     """The curves through 0 and those with an offset; all arrays of the shape (groups,)."""
     nan, zero = np.full(pairs.groups, np.nan), np.zeros(pairs.groups)
     fits = fit(pairs.x, pairs.difference, pairs.group, weights, groups=pairs.groups, models=names)
@@ -334,7 +324,7 @@ def _candidates(
             yield KindFit(name, 2, line.squares, second, line.errors[:, 1], first, nan)
 
 
-def _through(name: str, pairs: Pairs, weights: NDArray[np.float64]) -> KindFit:
+def _through(name: str, pairs: Pairs, weights: Floats) -> KindFit:
     """y = b f(x), without an offset."""
     f = transform(name, pairs.x)
     with np.errstate(all="ignore"):

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 # From the slowest growth to the fastest: the order of `best-model-order`, and of preference among
 # equally good models.
@@ -86,32 +86,32 @@ class Fit:
     """
 
     model: str
-    coefficients: NDArray[np.float64]
-    errors: NDArray[np.float64]
-    r2: NDArray[np.float64]
-    log_r2: NDArray[np.float64]
-    adjusted_r2: NDArray[np.float64]
-    aicc: NDArray[np.float64]
-    n: NDArray[np.intp]
-    variance: NDArray[np.float64]
-    squares: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    centre: NDArray[np.float64]
-    spread: NDArray[np.float64]
+    coefficients: Floats
+    errors: Floats
+    r2: Floats
+    log_r2: Floats
+    adjusted_r2: Floats
+    aicc: Floats
+    n: Indices
+    variance: Floats
+    squares: Floats
+    low: Floats
+    high: Floats
+    weight: Floats
+    centre: Floats
+    spread: Floats
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Flags:
         """For which groups the model is there; shape (groups,)."""
         return np.asarray(np.isfinite(self.coefficients).all(axis=1))
 
     @property
-    def df(self) -> NDArray[np.float64]:
+    def df(self) -> Floats:
         """Degrees of freedom of ``variance``: rows less the model's coefficients, at least 0."""
         return np.maximum(self.n - parameters(self.model), 0).astype(np.float64)
 
-    def predict(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
+    def predict(self, x: ArrayLike, group: ArrayLike = 0) -> Floats:
         """The curve's value at sizes ``x`` of groups ``group``, which are broadcast; NaN where
         unknown, inf beyond what a float holds.
         """
@@ -122,7 +122,7 @@ class Fit:
             *(self.coefficients[rows, place] for place in range(self.coefficients.shape[1])),
         )
 
-    def predict_variance(self, x: ArrayLike, group: ArrayLike = 0) -> NDArray[np.float64]:
+    def predict_variance(self, x: ArrayLike, group: ArrayLike = 0) -> Floats:
         """The variance of ``predict`` as an estimate of the mean there, to first order for power
         and exponential; shapes as there.
 
@@ -139,7 +139,7 @@ class Fit:
                 )
             if self.model in SHAPED:
                 share = share * self.predict(x, group) ** 2
-            result: NDArray[np.float64] = self.variance[rows] * share
+            result: Floats = self.variance[rows] * share
         return result
 
 
@@ -148,7 +148,7 @@ def parameters(model: str) -> int:
     return {"constant": 1, FULL_QUADRATIC: 3}.get(model, 2)
 
 
-def transform(model: str, x: ArrayLike) -> NDArray[np.float64]:
+def transform(model: str, x: ArrayLike) -> Floats:
     """What a model is linear in, elementwise: f(x), ln x of a power, x of an exponential; NaN where
     it is not defined.
 
@@ -174,9 +174,7 @@ def transform(model: str, x: ArrayLike) -> NDArray[np.float64]:
     return values
 
 
-def evaluate(
-    model: str, x: ArrayLike, b0: ArrayLike, b1: ArrayLike, b2: ArrayLike = 0.0
-) -> NDArray[np.float64]:
+def evaluate(model: str, x: ArrayLike, b0: ArrayLike, b1: ArrayLike, b2: ArrayLike = 0.0) -> Floats:
     """A model's value at ``x`` for given coefficients, all broadcast; NaN where it is not defined,
     inf beyond what a float holds.
     """
@@ -190,7 +188,7 @@ def evaluate(
             values = np.sign(first) * np.exp(np.log(np.abs(first)) + shape * f)
         else:
             values = first + second * f
-    result: NDArray[np.float64] = np.asarray(values)
+    result: Floats = np.asarray(values)
     return result
 
 

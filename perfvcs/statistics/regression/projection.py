@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 
 BLOCK_ROWS = 1 << 15
@@ -30,41 +28,37 @@ STARTS = (-4.0, -1.5, -0.5, 0.5, 1.5, 3.0, 6.0, 12.0, 24.0)
 class RowBlock:
     """Rows of some groups, one group after the other; ``w`` is None for weights of 1."""
 
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    w: NDArray[np.float64] | None
-    starts: NDArray[np.intp]
-    lengths: NDArray[np.intp]
+    x: Floats
+    y: Floats
+    w: Floats | None
+    starts: Indices
+    lengths: Indices
 
-    def total(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def total(self, rows: Floats) -> Floats:
         """The weighted sum per group."""
-        sums: NDArray[np.float64] = np.add.reduceat(
-            rows if self.w is None else rows * self.w, self.starts
-        )
+        sums: Floats = np.add.reduceat(rows if self.w is None else rows * self.w, self.starts)
         return sums
 
-    def spread(self, groups: NDArray[np.float64]) -> NDArray[np.float64]:
+    def spread(self, groups: Floats) -> Floats:
         """Each group's number at each of its rows."""
         return np.repeat(groups, self.lengths)
 
-    def only(self, rows: NDArray[np.bool_], lengths: NDArray[np.intp]) -> RowBlock:
+    def only(self, rows: Flags, lengths: Indices) -> RowBlock:
         """The rows of some of the groups, which are so long."""
         w = None if self.w is None else self.w[rows]
         return RowBlock(self.x[rows], self.y[rows], w, np.cumsum(lengths) - lengths, lengths)
 
-    def least(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def least(self, rows: Floats) -> Floats:
         """The smallest value per group."""
-        smallest: NDArray[np.float64] = np.minimum.reduceat(rows, self.starts)
+        smallest: Floats = np.minimum.reduceat(rows, self.starts)
         return smallest
 
-    def most(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def most(self, rows: Floats) -> Floats:
         """The largest value per group."""
-        largest: NDArray[np.float64] = np.maximum.reduceat(rows, self.starts)
+        largest: Floats = np.maximum.reduceat(rows, self.starts)
         return largest
 
-    def squares(
-        self, residuals: NDArray[np.float64], values: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def squares(self, residuals: Floats, values: Floats) -> Floats:
         """The weighted sum of squared residuals, 0 where they are but the rounding of the
         values.
         """
@@ -73,16 +67,13 @@ class RowBlock:
         return np.where(sums <= exact, 0.0, sums)
 
     @cached_property
-    def _exact(self) -> NDArray[np.float64]:
+    def _exact(self) -> Floats:
         return self.total((ROUNDING * self.y) ** 2)
 
 
 def blocks(
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    w: NDArray[np.float64] | None,
-    counts: NDArray[np.intp],
-) -> Iterator[tuple[RowBlock, NDArray[np.intp]]]:
+    x: Floats, y: Floats, w: Floats | None, counts: Indices
+) -> Iterator[tuple[RowBlock, Indices]]:
     """Blocks of whole groups, with the numbers of the groups in them; groups without rows are in
     none.
     """
@@ -108,9 +99,9 @@ class Parabola(NamedTuple):
     (groups,) the sum of squared residuals.
     """
 
-    coefficients: NDArray[np.float64]
-    factors: NDArray[np.float64]
-    squares: NDArray[np.float64]
+    coefficients: Floats
+    factors: Floats
+    squares: Floats
 
 
 def parabola(block: RowBlock) -> Parabola:
@@ -156,28 +147,24 @@ class Sums(NamedTuple):
     and with y.
     """
 
-    gg: NDArray[np.float64]
-    ugg: NDArray[np.float64]
-    uugg: NDArray[np.float64]
-    gy: NDArray[np.float64]
-    ugy: NDArray[np.float64]
+    gg: Floats
+    ugg: Floats
+    uugg: Floats
+    gy: Floats
+    ugy: Floats
 
-    def scale(self) -> NDArray[np.float64]:
+    def scale(self) -> Floats:
         """The best factor of the curve for its shape."""
         return self.gy / self.gg
 
-    def explained(self) -> NDArray[np.float64]:
+    def explained(self) -> Floats:
         """By how much the curve lowers the sum of squares."""
         return self.gy**2 / self.gg
 
 
 def project(
-    block: RowBlock,
-    u: NDArray[np.float64],
-    start: NDArray[np.float64],
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], ...]:
+    block: RowBlock, u: Floats, start: Floats, low: Floats, high: Floats
+) -> tuple[Floats, ...]:
     """Fit y = b0 e^(theta u) to every group of the block, from the shapes ``start`` (NaN: the best
     of ``STARTS``).
 
@@ -217,14 +204,12 @@ class _Converged(NamedTuple):
     them.
     """
 
-    theta: NDArray[np.float64]
-    done: NDArray[np.bool_]
+    theta: Floats
+    done: Flags
     sums: Sums
 
 
-def _converged(
-    block: RowBlock, v: NDArray[np.float64], start: NDArray[np.float64], able: NDArray[np.bool_]
-) -> _Converged:
+def _converged(block: RowBlock, v: Floats, start: Floats, able: Flags) -> _Converged:
     """The best shapes from those at the ``start``."""
     theta, fine = start.copy(), ~able
     best = _sums(block, v, start)
@@ -271,9 +256,7 @@ def _converged(
     return _Converged(theta, fine, sums)
 
 
-def _begin(
-    block: RowBlock, v: NDArray[np.float64], theta: NDArray[np.float64], blind: NDArray[np.bool_]
-) -> NDArray[np.float64]:
+def _begin(block: RowBlock, v: Floats, theta: Floats, blind: Flags) -> Floats:
     """The best shape of a few for the groups that have no start."""
     most = np.full(len(theta), -np.inf)
     for guess in STARTS:
@@ -283,7 +266,7 @@ def _begin(
     return theta
 
 
-def _sums(block: RowBlock, v: NDArray[np.float64], theta: NDArray[np.float64]) -> Sums:
+def _sums(block: RowBlock, v: Floats, theta: Floats) -> Sums:
     """With g at most 1: its largest value is at one end."""
     g = block.spread(theta) * v
     g -= block.spread(np.abs(theta) / 2)

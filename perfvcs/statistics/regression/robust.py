@@ -11,26 +11,22 @@ from typing import TYPE_CHECKING
 from perfvcs.statistics.difference import NORMAL, medians
 from perfvcs.statistics.regression.condensed import by_size, level, running
 from perfvcs.statistics.regression.models import MODELS
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from perfvcs.statistics.regression.curveerrors import Pairs
 
-    Floats = NDArray[np.float64]
-    RowSelection = NDArray[np.intp] | slice
+    RowSelection = Indices | slice
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from perfvcs.statistics.regression.choice import ModelChoice
     from perfvcs.statistics.regression.models import Fit
 
-    Flags = NDArray[np.bool_]
-    Numbers = NDArray[np.intp]
+    Numbers = Indices
 
 
 # of the level that a standard deviation may go with: times, counts, and what a clock adds
@@ -76,7 +72,7 @@ class ScatterLaws:
             weights[rows] = 1 / self._variance(law, rows)
         return weights
 
-    def others(self, wanted: NDArray[np.bool_]) -> Iterator[tuple[RowSelection, Floats]]:
+    def others(self, wanted: Flags) -> Iterator[tuple[RowSelection, Floats]]:
         """The rows of those ``wanted`` groups (groups,) for which another law is likely too, and
         their weights by it; law by law.
         """
@@ -88,7 +84,7 @@ class ScatterLaws:
                 rows = self._rows(groups)
                 yield rows, 1 / self._variance(law, rows)
 
-    def _rows(self, groups: NDArray[np.bool_]) -> RowSelection:
+    def _rows(self, groups: Flags) -> RowSelection:
         """The rows of these groups (groups,)."""
         return slice(None) if groups.all() else np.flatnonzero(groups[self.pairs.group])
 
@@ -176,7 +172,7 @@ def described(
     *,
     groups: int | None = None,
     models: Sequence[str] = MODELS,
-) -> tuple[ModelChoice, NDArray[np.bool_]]:
+) -> tuple[ModelChoice, Flags]:
     """Fit ``models`` to the means ``y`` of ``count`` values at the sizes ``x`` and choose among
     them by AICc, without sizes far off.
 

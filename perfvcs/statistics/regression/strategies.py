@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.statistics.regression.condensed import by_size
 from perfvcs.statistics.regression.models import FULL_QUADRATIC, MODELS
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.statistics.regression.choice import ChoiceRule, ModelChoice
     from perfvcs.statistics.regression.models import Fit
@@ -40,20 +38,20 @@ class ModelPoints:
     weights of their squared residuals.
     """
 
-    x: NDArray[np.float64]
-    y: NDArray[np.float64]
-    group: NDArray[np.intp]
+    x: Floats
+    y: Floats
+    group: Indices
     groups: int
-    weights: NDArray[np.float64] | None = None
+    weights: Floats | None = None
 
-    def of(self, keep: NDArray[np.bool_]) -> ModelPoints:
+    def of(self, keep: Flags) -> ModelPoints:
         """Some of the rows."""
         weights = None if self.weights is None else self.weights[keep]
         return replace(
             self, x=self.x[keep], y=self.y[keep], group=self.group[keep], weights=weights
         )
 
-    def pieces(self, number: NDArray[np.intp], total: int) -> ModelPoints:
+    def pieces(self, number: Indices, total: int) -> ModelPoints:
         """The same rows with other groups."""
         return replace(self, group=number, groups=total)
 
@@ -61,7 +59,7 @@ class ModelPoints:
 class StrategyStep(NamedTuple):
     """The best model with so many rows: arrays of the shape (groups,), such as ``choice.index``."""
 
-    rows: NDArray[np.intp]
+    rows: Indices
     choice: ModelChoice
 
 
@@ -75,7 +73,7 @@ class FittedPieces:
 
     fits: Mapping[str, Fit]
     choice: ModelChoice
-    owner: NDArray[np.intp]
+    owner: Indices
     points: ModelPoints
     steps: tuple[StrategyStep, ...] = ()
 
@@ -189,7 +187,7 @@ def bisection(
         half = _halves(here, number, len(pieces))
         outer = here.pieces(number, len(pieces))
         inner = here.pieces(2 * number + half, 2 * len(pieces))
-        better: NDArray[np.bool_] = np.logical_and.reduce(
+        better: Flags = np.logical_and.reduce(
             _better(outer, inner, models, rule).reshape(-1, 2), axis=1
         )
         if not better.any():  # nor where no piece is left
@@ -203,7 +201,7 @@ def bisection(
     return _apart(points, piece, models, rule)
 
 
-def _halves(points: ModelPoints, number: NDArray[np.intp], pieces: int) -> NDArray[np.intp]:
+def _halves(points: ModelPoints, number: Indices, pieces: int) -> Indices:
     """For each row, with the number of its piece, which half of the piece's range it is in: 0 or
     1.
     """
@@ -213,7 +211,7 @@ def _halves(points: ModelPoints, number: NDArray[np.intp], pieces: int) -> NDArr
 
 def _better(
     outer: ModelPoints, inner: ModelPoints, models: Sequence[str], rule: ChoiceRule
-) -> NDArray[np.bool_]:
+) -> Flags:
     """For each half whether it fits better than its whole; shape (2 * pieces,)."""
     whole, halves = _whole(outer, models, rule).choice, _whole(inner, models, rule).choice
     count = _count(inner)
@@ -235,7 +233,7 @@ def _better(
         return enough & (count * np.log(before / after) > GAIN)
 
 
-def _sizes(points: ModelPoints) -> NDArray[np.intp]:
+def _sizes(points: ModelPoints) -> Indices:
     """How many different sizes each group has."""
     order = by_size(points.x, points.group)
     x, group = points.x[order], points.group[order]
@@ -244,7 +242,7 @@ def _sizes(points: ModelPoints) -> NDArray[np.intp]:
     ).astype(np.intp)
 
 
-def _rounding(points: ModelPoints) -> NDArray[np.float64]:
+def _rounding(points: ModelPoints) -> Floats:
     """The sum of squares that the rounding of the values makes, per group."""
     weights = np.ones(len(points.y)) if points.weights is None else points.weights
     return np.asarray(
@@ -254,7 +252,7 @@ def _rounding(points: ModelPoints) -> NDArray[np.float64]:
 
 
 def _apart(
-    points: ModelPoints, piece: NDArray[np.intp], models: Sequence[str], rule: ChoiceRule
+    points: ModelPoints, piece: Indices, models: Sequence[str], rule: ChoiceRule
 ) -> FittedPieces:
     """Each piece (any numbers, of rows of one group) fitted separately; in order of the groups and
     of the sizes.
@@ -283,13 +281,11 @@ def _fit(points: ModelPoints, models: Sequence[str]) -> dict[str, Fit]:
     )
 
 
-def _count(points: ModelPoints) -> NDArray[np.intp]:
+def _count(points: ModelPoints) -> Indices:
     return np.bincount(points.group, minlength=points.groups)
 
 
-def _ends(
-    points: ModelPoints, number: NDArray[np.intp], total: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _ends(points: ModelPoints, number: Indices, total: int) -> tuple[Floats, Floats]:
     """The smallest and the largest size of each of ``total`` numbers; inf and -inf where one has no
     rows.
     """
@@ -299,7 +295,7 @@ def _ends(
     return low, high
 
 
-def _shuffled(points: ModelPoints, seed: int) -> NDArray[np.intp]:
+def _shuffled(points: ModelPoints, seed: int) -> Indices:
     """For each row its place in a random order of its group."""
     random = np.random.default_rng(seed)
     order = np.lexsort((random.random(len(points.x)), points.group))
