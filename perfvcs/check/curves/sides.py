@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.kind import ErrorKind
     from perfvcs.statistics.regression.robust import ScatterLaws
 
-    Numbers = Integers
-
 
 PUBLISHED = ("constant", "linear", "quadratic")  # kinds of error
 CURVE_KINDS = ("constant", "logarithmic", "linear", "linearithmic", "quadratic")
@@ -318,8 +316,8 @@ class _PairColumns(NamedTuple):
     baseline_means: Floats
     target_sizes: Floats
     target_means: Floats
-    baseline_groups: Numbers
-    target_groups: Numbers
+    baseline_groups: Integers
+    target_groups: Integers
 
 
 def _columns(sides: Sequence[Sides], *, level: bool) -> _PairColumns:
@@ -330,7 +328,7 @@ def _columns(sides: Sequence[Sides], *, level: bool) -> _PairColumns:
     return _PairColumns(before[0][0], before[0][1], after[0][0], after[0][1], before[1], after[1])
 
 
-def _stacked(parts: Sequence[Sequence[Floats]]) -> tuple[list[Floats], Numbers]:
+def _stacked(parts: Sequence[Sequence[Floats]]) -> tuple[list[Floats], Integers]:
     """The columns of all groups one after the other, and the number of the group of each row."""
     group = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
     width = len(parts[0]) if parts else 3

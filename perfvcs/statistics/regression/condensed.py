@@ -12,8 +12,6 @@ from perfvcs.system.numeric import Flags, Floats, Indices, Integers, np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    Numbers = Indices
-
 
 NEIGHBOURS = 20  # the mean is over a twentieth of the rows to either side
 FEWEST_ROWS = 2  # but at least this many
@@ -112,7 +110,7 @@ class Ranges:
     edges: Floats
     size: Floats
 
-    def place(self, x: Floats) -> Numbers:
+    def place(self, x: Floats) -> Indices:
         """The range of each size; those above all belong to the last."""
         return np.minimum(np.searchsorted(self.edges, x), len(self.edges) - 1)
 
@@ -252,13 +250,13 @@ def cells(
     return CondensedCells(at[where], mean, keys // max(1, len(at)), count)
 
 
-def _moved(mean: Floats, size: Floats, where: Numbers, at: Floats, slopes: Floats) -> Floats:
+def _moved(mean: Floats, size: Floats, where: Indices, at: Floats, slopes: Floats) -> Floats:
     """Means at the sizes of their ranges; no mean above 0 gets below it."""
     means = mean + slopes[where] * (at[where] - size)
     return np.where((means > 0) | (mean <= 0), means, mean)
 
 
-def _slopes(size: Floats, value: Floats, part: Numbers, ranges: int) -> Floats:
+def _slopes(size: Floats, value: Floats, part: Indices, ranges: int) -> Floats:
     """The slope of the curve through the means of all ranges, at each."""
     count = np.bincount(part, minlength=ranges)
     there = np.flatnonzero(count)
@@ -271,7 +269,7 @@ def _slopes(size: Floats, value: Floats, part: Numbers, ranges: int) -> Floats:
     return slopes
 
 
-def _joined(counts: Floats, least: int) -> Numbers:
+def _joined(counts: Floats, least: int) -> Indices:
     """Neighbours joined until each has ``least`` on every side; counts are of the shape (sides,
     ranges), the rest joins the last.
     """

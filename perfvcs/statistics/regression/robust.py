@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from perfvcs.statistics.regression.choice import ModelChoice
     from perfvcs.statistics.regression.models import Fit
 
-    Numbers = Indices
-
 
 # of the level that a standard deviation may go with: times, counts, and what a clock adds
 POWERS = (1.0, 0.5, 0.0)
@@ -239,7 +237,7 @@ def _joined(changed: Flags, new: Mapping[str, Fit], old: Mapping[str, Fit]) -> d
     return joined
 
 
-def _judged(size: Floats, value: Floats, group: Numbers, groups: int) -> Flags:
+def _judged(size: Floats, value: Floats, group: Indices, groups: int) -> Flags:
     """The groups that have enough sizes, all of them different, and only values above 0 at sizes
     above 0.
     """
@@ -255,7 +253,7 @@ def _judged(size: Floats, value: Floats, group: Numbers, groups: int) -> Flags:
     return judged
 
 
-def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags:
+def _lonely(size: Floats, value: Floats, group: Indices, judged: Flags) -> Flags:
     """The rows of each group that is ``judged`` that are farthest from what their neighbours let
     expect.
     """
@@ -284,7 +282,7 @@ def _lonely(size: Floats, value: Floats, group: Numbers, judged: Flags) -> Flags
     return lonely
 
 
-def _uneven(v: Floats, group: Numbers, position: Numbers, counts: Numbers) -> Flags:
+def _uneven(v: Floats, group: Indices, position: Indices, counts: Indices) -> Flags:
     """Rows that are worth a look: at either end of their group, some way off the median of the five
     around them, or all where one jumps.
     """
@@ -307,7 +305,7 @@ def _predicted(u: Floats, v: Floats, at: Floats) -> Floats:
     return predicted
 
 
-def _beyond(gap: Floats, count: Floats, group: Numbers, groups: int, before: Flags) -> Flags:
+def _beyond(gap: Floats, count: Floats, group: Indices, groups: int, before: Flags) -> Flags:
     """Which rows are far off the curve by the spread of those not left out ``before``; none of a
     group where too many would be.
     """
