@@ -28,13 +28,13 @@ from perfvcs.pictures.sample import FEWEST_FOR_INTERVAL, Centre, DrawnSample, sa
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change as change_text
 from perfvcs.text.quantity import quantity, scale
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    import numpy as np
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
     from numpy.typing import NDArray
@@ -91,8 +91,6 @@ class Comparison(View[list[SamplePair]]):
         return stack([self._draw(pair) for pair in data])
 
     def _draw(self, pair: SamplePair) -> figure:
-        import numpy as np
-
         before, after, verdict = pair
 
         some = before or after
@@ -147,7 +145,6 @@ class Comparison(View[list[SamplePair]]):
         colour: str,
     ) -> tuple[list[Any], list[Any]]:
         """Measurements faint, the executions' medians on top, the centre below them."""
-        import numpy as np
         from bokeh.models import Scatter, Segment
 
         drawn: list[Any] = []
@@ -218,7 +215,6 @@ class Comparison(View[list[SamplePair]]):
         """Thin lines between executions of one block, where the two revisions were measured
         interleaved.
         """
-        import numpy as np
         from bokeh.models import Segment
 
         sides = []
@@ -258,8 +254,6 @@ def _jitter(count: int) -> NDArray[np.float64]:
     """Offsets in -1..1 that look scattered and are the same in every page (the golden ratio's
     fractional parts); shape (count,).
     """
-    import numpy as np
-
     return np.asarray(
         2 * ((np.arange(count) * 0.6180339887498949) % 1) - 1 if count > 1 else np.zeros(count),
         dtype=np.float64,

@@ -21,6 +21,7 @@ from perfvcs.pictures.curvesides import CurveSide, equation, models, pairs, side
 from perfvcs.pictures.sample import DrawnSample
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Scope, Unfit, View
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import change, scale
 from perfvcs.text.words import metric_name
 
@@ -119,8 +120,6 @@ def _reach(sides: Sequence[CurveSide]) -> list[float]:
     """The ends of an axis that shows nearly all quartiles; a single one may be ten times the
     others.
     """
-    import numpy as np
-
     quartiles = np.concatenate(
         [end[end > 0] for side in sides for end in (side.course.low, side.course.high)]
     )

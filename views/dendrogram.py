@@ -28,11 +28,11 @@ from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
 from perfvcs.profile.summary import has_totals
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    import numpy as np
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
     from numpy.typing import NDArray
@@ -132,8 +132,6 @@ class Dendrogram(View[dict[DrawnUnit, list[Part]]]):
         lengths = [len(run) for run in joint.complete]
         rows = [sum(lengths[: len(old)]), sum(lengths[len(old) :])]
         if all(rows) and joint.counters:
-            import numpy as np
-
             clusters = compare(old, np.concatenate(new), names, **options).clusters
         return _Compared(joint, clusters, len(names), sum(rows))
 
@@ -300,8 +298,6 @@ def _layout(tree: ClusterTree, most: int) -> tuple[list[tuple[list[int], float]]
 
 def _runs(counters: list[Part], side: int) -> list[NDArray[np.float64]]:
     """The executions of a side, each a matrix (times, counters)."""
-    import numpy as np
-
     runs = []
     for cuts in zip(*((part.baseline, part.target)[side] for part in counters), strict=True):
         columns, rows = cuts[0].columns, cuts[0].rows

@@ -26,11 +26,11 @@ from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import number, numbers, quantity, scale
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
-    import numpy as np
     from bokeh.models.renderers import GlyphRenderer
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
@@ -77,7 +77,6 @@ class Distribution(View[list[DrawnSample]]):
         return stack([self._draw(sample) for sample in data])
 
     def _draw(self, sample: DrawnSample) -> figure:
-        import numpy as np
         from bokeh.models import Range1d
 
         values = np.sort(sample.values[sample.mark != REPEATED])
@@ -187,8 +186,6 @@ class Distribution(View[list[DrawnSample]]):
 
         ``heap``: the values whose spread decides how wide the bins are, the largest cluster or all.
         """
-        import numpy as np
-
         low, high = np.quantile(values, (0.005, 0.995)).tolist()
         quarter, three = np.quantile(heap, (0.25, 0.75)).tolist()
         width = 2 * (three - quarter) / len(heap) ** (1 / 3)
@@ -225,8 +222,6 @@ class Distribution(View[list[DrawnSample]]):
         self, plot: figure, values: NDArray[np.float64], unit: str
     ) -> tuple[str, GlyphRenderer[Any]]:
         """The empirical cumulative distribution as steps, one per value."""
-        import numpy as np
-
         share = 100 * np.arange(1, len(values) + 1) / len(values)
         line = plot.step(
             np.repeat(values[:1], 1).tolist() + values.tolist(),

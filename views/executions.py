@@ -23,11 +23,11 @@ from perfvcs.pictures.sample import DrawnSample, no_interval, samples
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import DELAYED, FINE, REPEATED
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    import numpy as np
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
     from numpy.typing import NDArray
@@ -64,7 +64,6 @@ class Executions(View[list[DrawnSample]]):
         return stack([self._draw(sample) for sample in data])
 
     def _draw(self, sample: DrawnSample) -> figure:
-        import numpy as np
         from bokeh.models import AdaptiveTicker, Scatter, Segment
 
         executions, medians = sample.medians
@@ -136,8 +135,6 @@ class Executions(View[list[DrawnSample]]):
         """The position of each row in its strip, -0.35 to 0.35, by its order inside the execution;
         shape (rows,).
         """
-        import numpy as np
-
         order = np.argsort(sample.execution, kind="stable")
         _, start, count = np.unique(sample.execution[order], return_index=True, return_counts=True)
         inside = np.arange(len(order)) - np.repeat(start, count)

@@ -15,12 +15,12 @@ from perfvcs.pictures.canvas import plain, stack
 from perfvcs.pictures.flame import SAMPLE_METRIC, Flame, draw, flames
 from perfvcs.pictures.stacks import StackGroup, Traces, repeats
 from perfvcs.plugins.view import Unfit
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import fitted
 from perfvcs.text.quantity import percent
 from perfvcs.views._flames import FlameView
 
 if TYPE_CHECKING:
-    import numpy as np
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
     from numpy.typing import NDArray
@@ -108,8 +108,6 @@ def contrast(flame: Flame) -> BoxChange:
     (Welch's t); samples must moreover differ by more than as many independent draws do, pooled
     where there is no difference (the two-proportion z test).
     """
-    import numpy as np
-
     from perfvcs.statistics.difference import welch
 
     tree, sampled = flame.tree, flame.metric == SAMPLE_METRIC
@@ -134,8 +132,6 @@ def _drawn(flame: Flame) -> NDArray[np.float64]:
     """The standard error of a share's change where as many independent samples were drawn; infinite
     where a side has none.
     """
-    import numpy as np
-
     counts = np.array(flame.tree.counts)
     if not counts.all():
         return np.full(len(flame.kept), np.inf)
@@ -183,8 +179,6 @@ def _lines(flame: Flame, change: BoxChange, sides: list[int]) -> list[str]:
 
 def _alone(flame: Flame, change: BoxChange) -> bool:
     """Whether varying amounts have too few executions to show how much they vary."""
-    import numpy as np
-
     return flame.meaning.kind == "sampled" and not np.isfinite(change.low).any()
 
 
@@ -192,8 +186,6 @@ def _gone(flame: Flame, change: BoxChange) -> list[str]:
     """The functions that the target does not call any more, those outermost in their stacks, the
     largest first.
     """
-    import numpy as np
-
     total = flame.tree.total[flame.kept]
     calls = flame.tree.total[flame.tree.parent[flame.kept], 1] > 0
     rows = np.flatnonzero((total[:, 1] == 0) & change.sure & calls & (flame.kept > 0))
@@ -236,8 +228,6 @@ def _branches(
 
     A filled bar is more in the target, an empty one less.
     """
-    import numpy as np
-
     size = np.where(sure, np.abs(change), 0.0)
     size[0] = 0.0  # all of it is in the heading
     largest = float(size.max(initial=0.0))
@@ -305,8 +295,6 @@ def _amount(
 
 def _colours(change: BoxChange) -> list[str]:
     """A colour per change: orange is more, blue is less, grey is chance."""
-    import numpy as np
-
     strength = (
         np.sqrt(np.minimum(np.abs(change.change) / change.full, 1))[:, None] * change.sure[:, None]
     )

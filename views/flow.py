@@ -42,6 +42,7 @@ from perfvcs.pictures.streams import Stream, stream
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.profile import Profile
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import Scale, number, percent, quantity, scale, span
 from perfvcs.text.words import counted, metric_name
@@ -215,7 +216,6 @@ class _Picture:
         """The parts of one side on top of one another, over the times of the figure ``above``, as
         high as the ``other`` pile.
         """
-        import numpy as np
         from bokeh.models import DataRange1d, Line, VArea
 
         course, (across, up) = self.streams[number], self.scales
@@ -267,7 +267,6 @@ class _Picture:
     def _line(
         self, plot: figure, stream: Stream, name: str, colour: str, dash: str
     ) -> list[tuple[str, list[Any]]]:
-        import numpy as np
         from bokeh.models import Line, Scatter, VArea
 
         across, up = self.scales
@@ -344,8 +343,6 @@ def _flows(profile: Profile, metric: str) -> bool:
     """Whether a profile has a metric over time: samples, moments, or successive measurements of one
     unit.
     """
-    import numpy as np
-
     if metric not in profile.metrics:
         return False
     if over_time(profile, metric):

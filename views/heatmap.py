@@ -28,6 +28,7 @@ from perfvcs.plugins import Count
 from perfvcs.plugins.view import Scope, Unfit, View
 from perfvcs.profile import Profile
 from perfvcs.profile.summary import SAMPLER
+from perfvcs.system.numeric import np
 from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
@@ -206,8 +207,6 @@ def _names(profile: Profile) -> int:
     """The number of counters or units of a profile that were recorded over time; counting stops at
     the second.
     """
-    import numpy as np
-
     uid, count = np.asarray(profile.resources.uid, np.int64), 0
     for metric in unit_metrics(profile):
         if count < 2 and over_time(profile, metric):

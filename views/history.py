@@ -33,6 +33,7 @@ from perfvcs.pictures.levels import MARKED_VERDICTS, brief, centred, style_of, s
 from perfvcs.pictures.sketch import breaks, named
 from perfvcs.plugins import Count, Natural
 from perfvcs.plugins.view import Unfit, View
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
@@ -215,8 +216,6 @@ class _Drawing:
         """The points that a line connects, with nothing in gaps; those of merged branches are left
         out.
         """
-        import numpy as np
-
         columns = places(self.chart, [point for point in points if not point.aside])
         gaps = breaks(columns["x"].astype(int).tolist())
         x, y = (np.insert(columns[name], gaps, np.nan) for name in ("x", "y"))

@@ -17,6 +17,7 @@ from perfvcs.pictures.chart import TOOLTIP, Chart, environments, folded, grouped
 from perfvcs.pictures.levels import MARKED_VERDICTS, UNJUDGED, heading
 from perfvcs.plugins import Count, Natural
 from perfvcs.plugins.view import Unfit, View
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import columns, cut, fitted, padded
 from perfvcs.text.quantity import change, percent, quantity
 from perfvcs.text.words import counted, tallied
@@ -54,7 +55,6 @@ class Intervals(View[list[list[Series]]]):
         return stack([self._draw(Chart.of(group, self.points)) for group in data])
 
     def _draw(self, chart: Chart) -> figure:
-        import numpy as np
         from bokeh.models import Range1d
 
         low, high = chart.bounds()
@@ -170,7 +170,6 @@ def _changes(
     plot: figure, chart: Chart, series: Series, shift: float, words: dict[str, list[Any]]
 ) -> None:
     """Bold lines from the version before to one that differs from it, with the size."""
-    import numpy as np
     from bokeh.models import Scatter, Segment, Text
 
     changes = [

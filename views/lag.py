@@ -29,11 +29,11 @@ from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
 from perfvcs.profile.summary import SAMPLER
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    import numpy as np
     from bokeh.models.renderers import GlyphRenderer
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
@@ -84,16 +84,12 @@ class Lag(View[list[DrawnSample]]):
         return stack([plot for sample in data for plot in self._draw(sample)])
 
     def _draw(self, sample: DrawnSample) -> list[figure]:
-        import numpy as np
-
         order, execution, dependence = self._found(sample)
         pairs = _Pairs(sample, order, np.flatnonzero(execution[1:] == execution[:-1]))
         drawn = pairs.draw(self.points, _notes(dependence))
         return [drawn, _correlogram(dependence)] if dependence.n else [drawn]
 
     def _found(self, sample: DrawnSample) -> _OrderedRows:
-        import numpy as np
-
         order = np.lexsort((sample.iteration, sample.execution))
         order = order[sample.mark[order] != REPEATED]
         execution = sample.execution[order]
@@ -125,8 +121,6 @@ class _Pairs:
         """The values in their order; less the medians of their executions, which differ as a whole,
         where there are several.
         """
-        import numpy as np
-
         values, (executions, medians) = self.sample.values[self.order], self.sample.medians
         if len(executions) == 1:
             return values
@@ -137,7 +131,6 @@ class _Pairs:
 
     def draw(self, points: int, heading: list[str]) -> figure:
         """Each value across, the next one up."""
-        import numpy as np
         from bokeh.models import Range1d
 
         sample, unit, rest = self.sample, self.sample.meaning.unit, self.rest
@@ -221,8 +214,6 @@ class _Pairs:
 
 def _long(sample: DrawnSample) -> bool:
     """Whether some execution has enough measurements."""
-    import numpy as np
-
     counts = np.bincount(sample.execution[sample.mark != REPEATED], minlength=1)
     return bool(counts.max() >= FEWEST_MEASUREMENTS) and bool(sample.iteration.any())
 
@@ -233,8 +224,6 @@ def _dependence(
     """The mean coefficients of the executions that are long enough, each with its own mean; ``n``
     is how many values these have.
     """
-    import numpy as np
-
     from perfvcs.statistics.runs import Autocorrelation, autocorrelation
 
     scaled = values / (np.abs(values).max() or 1.0)
@@ -256,8 +245,6 @@ def _dependence(
 
 def _notes(autocorrelation: Autocorrelation) -> list[str]:
     """The first coefficients, and how far those of independent values are from 0."""
-    import numpy as np
-
     coefficients = autocorrelation.coefficients[0, 1:]
     if not autocorrelation.n:
         return ["equal values in every execution: no autocorrelation"]
@@ -283,7 +270,6 @@ def _range(low: float, high: float, unit: str, beyond: int) -> str:
 
 def _correlogram(autocorrelation: Autocorrelation) -> figure:
     """The coefficients of all lags, and the band of independent values."""
-    import numpy as np
     from bokeh.models import AdaptiveTicker, Range1d
 
     coefficients = autocorrelation.coefficients[0, 1:]

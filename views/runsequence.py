@@ -28,13 +28,13 @@ from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import quantity, scale
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
     from numpy.typing import NDArray
@@ -121,8 +121,6 @@ class _Sequence:
     @classmethod
     def of(cls, sample: DrawnSample, points: int) -> _Sequence:
         """At most so many ``points`` are drawn."""
-        import numpy as np
-
         order = np.lexsort((sample.iteration, sample.execution))
         values = sample.values[order]
         starts = np.flatnonzero(np.diff(sample.execution[order], prepend=-1))
@@ -191,8 +189,6 @@ class _Sequence:
 
     def draw_medians(self, plot: figure) -> Any:
         """A bar along each execution at its median."""
-        import numpy as np
-
         medians = [
             float(np.median(self.values[start:end])) * self.factor
             for start, end in zip(self.starts, self.ends, strict=True)

@@ -15,6 +15,7 @@ from perfvcs.pictures.course import axes, over, tabbed
 from perfvcs.pictures.curvesides import pairs
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Scope, Unfit, View
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import scale
 from perfvcs.text.words import metric_name
 
@@ -59,8 +60,6 @@ class Scatter(View[list[Cloud]]):
 
 def _text(cloud: Cloud, width: int) -> str:
     """A plot of characters with its heading."""
-    import numpy as np
-
     from perfvcs.pictures.terminal import Axis as Along
     from perfvcs.pictures.terminal import Plot
     from perfvcs.text.characters import wrapped

@@ -17,9 +17,9 @@ import msgspec
 from perfvcs.profile import Collected
 from perfvcs.profile.validity import MAX_INTEGER, Malformed
 from perfvcs.system.foreign import MAX_DEPTH, UNDECODABLE
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -146,8 +146,6 @@ def grouped(columns: Iterable[Sequence[Any] | NDArray[np.int64]]) -> NDArray[np.
     >>> grouped([["a", "b", "a"], [1, 1, 2]]).tolist()
     [0, 1, 2]
     """
-    import numpy as np
-
     groups: NDArray[np.int64] | int = 0
     span = 1  # below which the numbers are
     for column in columns:
@@ -166,8 +164,6 @@ def grouped(columns: Iterable[Sequence[Any] | NDArray[np.int64]]) -> NDArray[np.
 
 def _coded(column: Sequence[Any] | NDArray[np.int64]) -> NDArray[np.int64]:
     """Numbers from 0 on, the largest below 2^31, that are the same where the values are."""
-    import numpy as np
-
     if not isinstance(column, np.ndarray):
         if isinstance(next(iter(column), ""), str):
             return np.array(numbered(column)[1], dtype=np.int64)
@@ -195,8 +191,6 @@ def counted(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> counted(np.array([5, 7, 5])).tolist()
     [0, 0, 1]
     """
-    import numpy as np
-
     order = np.argsort(keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))

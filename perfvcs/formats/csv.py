@@ -16,6 +16,7 @@ from perfvcs.formats._metric import described, distinct, heading, metric
 from perfvcs.formats._table import Parser, TextTable, integer, number
 from perfvcs.profile import Design, Job, Metric, Profile, Resources
 from perfvcs.profile.validity import Malformed
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import armed, disarmed
 
 GUESSES = {
@@ -231,8 +232,6 @@ class _Reading:
         """One row for what has the same unit, size and numbers, filled with the value of each
         metric.
         """
-        import numpy as np
-
         column, amounts = given.pop("metric"), np.array(given.pop("value"), dtype=np.float64)
         names = distinct(dict.fromkeys(column))
         kinds = grouped([column])

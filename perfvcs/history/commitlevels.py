@@ -13,9 +13,9 @@ from msgspec import Struct
 from perfvcs.check.subject import Level
 from perfvcs.history.finding import LARGEST_EXPONENT
 from perfvcs.index.lines import Course
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.index.lines import Spreads
@@ -46,8 +46,6 @@ def combine(spreads: Spreads) -> Flat:
     """One level per commit: the mean of its profiles', with their own variance or that of their
     scatter, whichever is larger.
     """
-    import numpy as np
-
     count = len(spreads.line)
     if not count:
         nothing = (
@@ -84,8 +82,6 @@ def combine(spreads: Spreads) -> Flat:
 
 def _turns(spreads: Spreads, first: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each level was measured in turns with the one before it on its line."""
-    import numpy as np
-
     in_turns = np.zeros(len(first), dtype=bool)
     if not spreads.session.any():
         return in_turns
@@ -101,8 +97,6 @@ def _turns(spreads: Spreads, first: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def courses(flat: Flat) -> dict[int, Course]:
     """The course of each line, as the index gives it."""
-    import numpy as np
-
     numbers, starts = np.unique(flat.line, return_index=True)
     courses_by_line = {}
     for number, (start, end) in zip(
@@ -124,8 +118,6 @@ def reach(flat: Flat) -> NDArray[np.float64]:
     """Half the width of each level's 99 % interval; NaN where there were fewer than three
     executions: of two it may reach over twenty orders of magnitude.
     """
-    import numpy as np
-
     from perfvcs.statistics.student import quantile
 
     usable = (flat.df > 1) & np.isfinite(flat.variance)
@@ -145,8 +137,6 @@ def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]
     Their intervals take into account that neighbouring commits resemble each other, as those of the
     steps do.
     """
-    import numpy as np
-
     from perfvcs.statistics.changepoints.stepfilter import residuals
     from perfvcs.statistics.changepoints.steps import level, scale
 
@@ -172,8 +162,6 @@ def _batches(left: NDArray[np.float64], places: Sequence[int]) -> float:
     It sees what wanders slowly, too, which no lag 1 autocorrelation shows. Source: Conway 1963
     (batch means).
     """
-    import numpy as np
-
     whole, inflation = float(left @ left) / max(len(left) - len(places) - 1, 1), 1.0
     for length in BATCHES:
         squares, df = 0.0, 0

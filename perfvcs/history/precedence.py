@@ -11,11 +11,11 @@ from msgspec import structs
 from perfvcs.check.change import Change
 from perfvcs.check.movement import CLOCKS, WHOLE, SizedUnit, places, subject
 from perfvcs.history.finding import LARGEST_EXPONENT, level
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.history.finding import Finding
@@ -69,8 +69,6 @@ class _Measured:
         judgements: Mapping[int, JudgedLine],
         turns: Sequence[int],
     ) -> None:
-        import numpy as np
-
         self._lines, self._courses, self._judgements = lines, courses, judgements
         self._numbers = list(courses)
         self._units: dict[SizedUnit, int] = {}
@@ -100,8 +98,6 @@ class _Measured:
         """What lines did at a place by number, of all that moved and of the clocks beside them; and
         the seconds that are spent in each unit, by all lines that were measured there.
         """
-        import numpy as np
-
         low, high = self._places.searchsorted([turn, turn + 1])
         here, amounts = self._line[low:high], self._before[low:high].copy()
         columns = self._columns[here]
@@ -180,8 +176,6 @@ def _time_spent(
     ``amounts`` (k,) are of the units and metrics of jobs with these numbers (k,); some are
     ``seconds`` (k,).
     """
-    import numpy as np
-
     times = np.zeros(int(units.max()) + 1)
     largest, parts = np.zeros(int(metrics.max()) + 1), np.zeros(len(times))
     np.fmax.at(times, units[seconds], amounts[seconds])

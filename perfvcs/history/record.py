@@ -16,9 +16,9 @@ from perfvcs.check.vocabulary import said
 from perfvcs.history import commitlevels
 from perfvcs.history.judging import judged, successions
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.git.project import Commit
@@ -79,8 +79,6 @@ class HistoryRecord(Struct, frozen=True, dict=True):
 
     @cached_property
     def _measured(self) -> NDArray[np.int64]:
-        import numpy as np
-
         return np.array(self.measured, dtype=np.int64)
 
     def turns(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -92,8 +90,6 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
     """The record up to a revision; raises UnknownRevision."""
     revision = repository.project.fixed(revision)
     walk = repository.project.walk(revision, straight=True)
-    import numpy as np  # as long as git walks
-
     commits = list(walk)[::-1]
     lines, spreads = repository.index.consistent(
         lambda: (repository.index.lines(), repository.index.spreads(commits))

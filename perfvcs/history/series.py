@@ -20,6 +20,7 @@ from perfvcs.history.judging import Allowance, judged, successions
 from perfvcs.history.standings import standings
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
 from perfvcs.repository.benchmarks import has_line
+from perfvcs.system.numeric import np
 from perfvcs.text.words import ambiguous, counted, metric_rank
 
 if TYPE_CHECKING:
@@ -260,8 +261,6 @@ def _centres(
     repository: Repository, commits: Sequence[str], numbers: Sequence[int]
 ) -> dict[int, list[_Centre]]:
     """Every line on every commit, in their orders."""
-    import numpy as np
-
     flat = commitlevels.combine(repository.index.spreads(commits, numbers))
     half = commitlevels.reach(flat)
     representable = np.isfinite(half) & (flat.level + np.nan_to_num(half) < LARGEST_EXPONENT)

@@ -12,11 +12,11 @@ from perfvcs.check import Change
 from perfvcs.pictures.bundle import UnitRows
 from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import CENTRE_CONFIDENCE, FEWEST_FOR_INTERVAL, Centre, centre, stated
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -52,8 +52,6 @@ class BarSide:
         A sum is 0 in an execution without rows of a code, where other executions of the same job
         have some, unless ``own``: each execution belongs to one code.
         """
-        import numpy as np
-
         executions = len(self.job)
         cell, total, shape = (
             code * executions + self.execution,
@@ -134,8 +132,6 @@ def bars(
     """Rows of each side put together by a column, and divided by another: ``top`` bars of ``most``
     parts, the largest, and the rest.
     """
-    import numpy as np
-
     keys, parts = dict[Hashable, int](), dict[Hashable, int]()
     coded = [_side(pieces, by, stacked, keys, parts) for pieces in sides]
     shown = _largest(coded, "place", list(keys), by, statistic, top)
@@ -196,8 +192,6 @@ def _side(
     parts: dict[Hashable, int],
 ) -> BarSide:
     """The rows of one revision; values that are new are added to ``keys`` and ``parts``."""
-    import numpy as np
-
     executions, jobs = dict[Any, int](), dict[str, int]()
     columns: dict[str, list[Any]] = {
         name: [] for name in ("place", "part", "execution", "values", "weight")
@@ -226,8 +220,6 @@ def _coded(rows: UnitRows, column: BarColumn, known_values: dict[Hashable, int])
     """The number of each row's value of a column; values that are new are added to
     ``known_values``.
     """
-    import numpy as np
-
     values: list[Hashable]
     match column:
         case "metric":
@@ -265,8 +257,6 @@ def _largest(
 
     They come by their amounts, the largest first, or in their own order.
     """
-    import numpy as np
-
     if column is None:
         return _LargestOf(sides, keys, 0)
     size = np.zeros(len(keys))

@@ -22,6 +22,7 @@ from perfvcs.pictures.canvas import (
     source,
 )
 from perfvcs.pictures.sample import Centre
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity, scale
 from perfvcs.text.words import counted, plural
@@ -97,8 +98,6 @@ class Picture:
 
     def _reach(self) -> AxisReach:
         """From zero, or beyond it, over all bars, but not to the ends of much longer intervals."""
-        import numpy as np
-
         means = [
             part
             for side in self.found.means
@@ -177,8 +176,6 @@ class Picture:
         self, plot: figure, number: int, y: list[float], factor: float
     ) -> list[tuple[str, list[Any]]]:
         """Parts beside one another, those above zero to the right, those below to the left."""
-        import numpy as np
-
         means = self.found.means[number]
         entries: list[tuple[str, list[Any]]] = []
         for part, key in enumerate(self.found.parts):

@@ -14,11 +14,11 @@ from perfvcs.check.subject import Subject
 from perfvcs.pictures.pageparts import DrawnUnit, measured, places
 from perfvcs.profile import REPEATED, Metric, Profile, Resources
 from perfvcs.profile.summary import PACE, RECORDER, SAMPLER
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -148,8 +148,6 @@ def several(profile: Profile, metric: str) -> bool:
 
 
 def _several(rows: Resources, metric: str) -> bool:
-    import numpy as np
-
     measured = np.isfinite(rows.array(metric))
     sizes = [rows.array("size")[measured]] if rows.size is not None else []
     return any(
@@ -175,8 +173,6 @@ def _first_few_and_all(profile: Profile, metric: str) -> Iterator[Resources]:
 
 def over_time(profile: Profile, metric: str) -> bool:
     """Whether rows of a metric have a moment, or are samples taken at intervals."""
-    import numpy as np
-
     if MOMENT in _aside(profile):
         return any(
             np.isfinite(rows.array(metric) + rows.array(MOMENT)).any()
@@ -211,8 +207,6 @@ def valued(profiles: BothSides, metrics: Sequence[str]) -> bool:
 
 def _counting(rows: Resources, metric: str) -> NDArray[np.bool_]:
     """Mask of the rows with a finite value, of executions that were not repeated."""
-    import numpy as np
-
     counting: NDArray[np.bool_] = np.isfinite(rows.array(metric))
     return (
         counting
@@ -260,8 +254,6 @@ def _newest(side: dict[tuple[str, str], list[Profile]], collector: str) -> list[
 
 def rows_of(profiles: Sequence[Profile], metric: str) -> UnitRows | None:
     """The rows of profiles under a metric, in the order given; None if no row has a value."""
-    import numpy as np
-
     units: dict[DrawnUnit, int] = {}
     paired: dict[ExecutionKey, int] = {}
     columns: dict[str, list[Any]] = {name: [] for name in NOT_METRICS}
@@ -299,8 +291,6 @@ def without_whole(sides: Sequence[Sequence[UnitRows]]) -> tuple[list[list[UnitRo
     """The rows without those of the whole process, where its job has two other units or more; and
     what was left out, in words.
     """
-    import numpy as np
-
     others: dict[str, set[DrawnUnit]] = {}
     for unit in (unit for side in sides for rows in side for unit in rows.units if not unit.whole):
         others.setdefault(unit.job, set()).add(unit)
@@ -326,8 +316,6 @@ def without_whole(sides: Sequence[Sequence[UnitRows]]) -> tuple[list[list[UnitRo
 
 
 def _columns(profile: Profile, metric: str) -> dict[str, Any]:
-    import numpy as np
-
     rows, aside, nothing = (
         profile.resources,
         _aside(profile),

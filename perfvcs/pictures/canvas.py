@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from perfvcs.check import Change
 from perfvcs.check.vocabulary import WORDS, Colour, VerdictWord, said
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import fitted, shorten, wrapped
 
 if TYPE_CHECKING:
-    import numpy as np
     from bokeh.models import ColumnDataSource
     from bokeh.models.renderers import GlyphRenderer, Renderer
     from bokeh.models.ui.ui_element import UIElement
@@ -171,7 +171,6 @@ def source(**columns: Any) -> ColumnDataSource:
     """A data source; float columns travel in single precision, which a screen cannot tell from
     double, where that reaches.
     """
-    import numpy as np
     from bokeh.models import ColumnDataSource
 
     def small(column: Any) -> Any:
@@ -193,8 +192,6 @@ def stepped(shares: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
     """Shares of a whole in steps of ``2 ** -bits``: what no screen can tell apart compresses to
     half the size.
     """
-    import numpy as np
-
     return np.ldexp(np.rint(np.ldexp(shares, bits)), -bits)
 
 
@@ -267,8 +264,6 @@ def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
 
     A plot of many points is read for its extremes, so none of them may be lost.
     """
-    import numpy as np
-
     count = len(values)
     if count <= points:
         return np.arange(count)
@@ -302,8 +297,6 @@ def usual(values: NDArray[np.float64]) -> tuple[float, float]:
     """The ends of an axis that may leave out the farthest percent on either side: one value may be
     a thousand times the others.
     """
-    import numpy as np
-
     low, high = np.quantile(values, (0.01, 0.99)).tolist()
     return max(float(values.min()), 2 * low - high), min(float(values.max()), 2 * high - low)
 

@@ -17,6 +17,7 @@ from perfvcs.pictures.canvas import HOVER, AxisScale, plain
 from perfvcs.pictures.frame import TICKS, FramedCommit, FramedLine, HistoryFrame, frame
 from perfvcs.pictures.present import present
 from perfvcs.pictures.sketch import Outline, outline
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change, interval, percent, quantity
 from perfvcs.text.words import metric_rank, newest_first
@@ -244,8 +245,6 @@ def places(chart: Chart, points: Sequence[Point], shift: float = 0.0) -> dict[st
     """Where points and the ends of their intervals are drawn, as columns; a point without an
     interval has its own height for both.
     """
-    import numpy as np
-
     ends = []
     for point in points:
         low_end = point.centre if point.low is None else point.low
@@ -258,8 +257,6 @@ def places(chart: Chart, points: Sequence[Point], shift: float = 0.0) -> dict[st
 
 def texts(points: Sequence[Point], unit: str) -> dict[str, Any]:
     """What a tooltip says of each point."""
-    import numpy as np
-
     return {
         "commit": [f"{point.commit[:10]} {_short(point.title)}" for point in points],
         "author": [f"{_short(point.author)}, {_short(point.when)}" for point in points],

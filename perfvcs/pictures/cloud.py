@@ -40,12 +40,12 @@ from perfvcs.pictures.modelled import Residuals, StoredCurve, stored
 from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.patterns import CLUSTER_MARKERS
 from perfvcs.pictures.sample import FEWEST_FOR_INTERVAL, DrawnSample
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import number, percent, quantity, scale, span
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    import numpy as np
     from bokeh.models.renderers import GlyphRenderer
     from bokeh.plotting import figure
     from numpy.typing import NDArray
@@ -83,8 +83,6 @@ class Cloud:
     @cached_property
     def order(self) -> NDArray[np.int64]:
         """The rows that are judged, by their sizes."""
-        import numpy as np
-
         judged = np.flatnonzero(judged_rows(self.sample))
         return judged[np.argsort(self.sample.size[judged], kind="stable")]
 
@@ -98,8 +96,6 @@ class Cloud:
         """The residuals of the rows in their order, and the rows at which the model has a value: a
         logarithm has none at size 0.
         """
-        import numpy as np
-
         size, values = self.sample.size[self.order], self.sample.values[self.order]
         predicted = self.side.course.choice.predict(size)
         fine = np.isfinite(predicted)
@@ -107,8 +103,6 @@ class Cloud:
 
     def draw(self, axis: AxisScale, points: int) -> list[figure]:
         """The rows with their models, and the residuals of the best one."""
-        import numpy as np
-
         drawn = thin(self.sample.values[self.order], points)
         above = self._above(axis, points, self.order[drawn])
         residuals, fine = self.residuals
@@ -157,8 +151,6 @@ class Cloud:
         self, plot: figure, axis: AxisScale, factor: float, drawn: NDArray[np.int64]
     ) -> Entries:
         """The rows, those that a postprocessor has marked apart from the others."""
-        import numpy as np
-
         size, values, remarks = self.sample.size, self.sample.values, self.sample.said
         rows = drawn[((size[drawn] > 0) & (values[drawn] > 0)) | (axis == "linear")]
         outlier = (
@@ -221,7 +213,6 @@ class Cloud:
 
     def _interval(self, plot: figure, axis: AxisScale, factor: float) -> Entries:
         """The band of the best model's curve over the executions."""
-        import numpy as np
         from bokeh.models import VArea
 
         x = over(self.side, axis)
@@ -313,7 +304,6 @@ def _curve(
     plot: figure, curve: StoredCurve, colour: str, axis: AxisScale, factor: float
 ) -> list[GlyphRenderer[Any]]:
     """A stored curve, above its band."""
-    import numpy as np
     from bokeh.models import Line, Step, VArea
 
     shown = (curve.x > 0) | (axis == "linear")

@@ -22,6 +22,7 @@ from perfvcs.pictures.canvas import (
     thin,
 )
 from perfvcs.pictures.curvesides import FEWEST_OF_CURVE, CurveSide, equation, grid
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import at_sizes, number, quantity, scale
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ def axes(sides: Sequence[CurveSide]) -> list[AxisScale]:
     """Both kinds of axes, the one that shows more of these sizes first; no logarithms where hardly
     anything is above 0.
     """
-    import numpy as np
-
     positive = [side.course.size[(side.course.size > 0) & (side.course.mean > 0)] for side in sides]
     if min(map(len, positive)) < FEWEST_OF_CURVE:
         return ["linear"]
@@ -81,7 +80,6 @@ def means(
     """The mean of the values at each size and bars for their quartiles; at most ``points``
     sizes.
     """
-    import numpy as np
     from bokeh.models import Scatter, Segment
 
     course = side.course
@@ -130,7 +128,6 @@ def model_line(
 
     Those behind the best one, which has ``number`` 0, are shown by a click on the legend.
     """
-    import numpy as np
     from bokeh.models import Line
 
     x = over(side, axis)
@@ -184,8 +181,6 @@ class CourseDifference:
     """The difference of two courses at their common sizes, and the kind of error in the verdict."""
 
     def __init__(self, sides: Sequence[CurveSide], verdict: Change | None, unit: str) -> None:
-        import numpy as np
-
         from perfvcs.check.curves.sides import CURVE_KINDS, DOUBTED
         from perfvcs.statistics.regression.kind import kind
 
@@ -203,7 +198,6 @@ class CourseDifference:
 
     def draw(self, above: figure, axis: AxisScale, points: int) -> figure:
         """Below ``above``, with which it shares the sizes."""
-        import numpy as np
         from bokeh.models import Scatter
         from bokeh.models.annotations.geometry import Span
 
@@ -247,7 +241,6 @@ class CourseDifference:
 
     def _kind(self, plot: figure, axis: AxisScale, factor: float) -> list[tuple[str, list[Any]]]:
         """The error's curve with its interval, if the verdict names one."""
-        import numpy as np
         from bokeh.models import Line, VArea
 
         from perfvcs.statistics.regression.models import transform

@@ -14,10 +14,10 @@ from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import CENTRE_CONFIDENCE, FEWEST_FOR_INTERVAL, DrawnSample, samples
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.profile.summary import RECORDER
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import number, quantity, span
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.statistics.regression.callcurves import SizeCourse
@@ -100,8 +100,6 @@ def sides_of(first: DrawnSample | None, second: DrawnSample | None) -> list[Curv
 
 def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | None) -> SizeCourse:
     """The course of rows, computed once: a page's table and its figure both need it."""
-    import numpy as np
-
     from perfvcs.statistics.regression.callcurves import course
 
     digest = blake2b()
@@ -127,8 +125,6 @@ def growth(sample: DrawnSample) -> str:
 
 def sized(sample: DrawnSample) -> bool:
     """Whether a sample is a curve: values at five sizes or more, of a metric that is judged."""
-    import numpy as np
-
     return (
         sample.meaning.better != "none"
         and len(np.unique(sample.size[np.isfinite(sample.size)])) >= FEWEST_OF_CURVE
@@ -168,8 +164,6 @@ def _wide(profiles: Sequence[Profile]) -> bool:
     """Whether profiles together have rows of five sizes; cheaper than dividing them into
     samples.
     """
-    import numpy as np
-
     columns = [
         profile.resources.array("size")
         for profile in profiles
@@ -195,8 +189,6 @@ def judged_rows(sample: DrawnSample) -> NDArray[np.bool_]:
     """Mask of the rows of a sample that are judged: with a size, not repeated, not a first call;
     shape (rows,).
     """
-    import numpy as np
-
     from perfvcs.statistics.regression.condensed import warm
 
     judged_mask = np.isfinite(sample.size) & (sample.mark != REPEATED)
@@ -223,8 +215,6 @@ def judged(sample: DrawnSample) -> JudgedColumns:
 
 def replicates(sample: DrawnSample, side: CurveSide) -> Fit | None:
     """The best model fitted to each execution by itself; None with fewer than two."""
-    import numpy as np
-
     from perfvcs.statistics.regression.condensed import BUSY_CLIP, cells, drawn_in, level
     from perfvcs.statistics.regression.fitting import fit
 
@@ -249,8 +239,6 @@ def interval(fits: Fit, x: Floats) -> tuple[Floats, Floats] | None:
 
     Student's t at each size by itself, on the logarithms where all curves are above 0.
     """
-    import numpy as np
-
     from perfvcs.statistics.difference import interval as student
 
     with np.errstate(all="ignore"):
@@ -271,8 +259,6 @@ def interval(fits: Fit, x: Floats) -> tuple[Floats, Floats] | None:
 
 def grid(low: float, high: float, axis: AxisScale) -> Floats:
     """Sizes all over the range, evenly by their logarithms where the axis is."""
-    import numpy as np
-
     if axis != "log":
         return np.linspace(low, high, CURVE_POINTS)
     start = low if low > 0 else min(1.0, high)

@@ -12,11 +12,11 @@ from perfvcs.pictures.bundle import RATE_COLUMN
 from perfvcs.pictures.canvas import FONT, HOVER, INK, canvas, hover, plain, source, stepped
 from perfvcs.pictures.stacks import FrameTree, StackGroup, Traces, located, spans, split, widest
 from perfvcs.profile import Metric
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import quantity, step
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
-    import numpy as np
     from bokeh.models import ColumnDataSource
     from bokeh.plotting import figure
     from numpy.typing import NDArray
@@ -239,8 +239,6 @@ def _source(
     flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[str]]
 ) -> ColumnDataSource:
     """The boxes with their tooltips."""
-    import numpy as np
-
     tree, boxes = flame.tree, flame.kept
     signs = columns.get("sign") or [""] * len(boxes)
     names = [
@@ -295,8 +293,6 @@ def clip(name: str, letters: float) -> str:
 
 def sampling_rate(subject: Subject) -> float | None:
     """The samples per second that all profiles were taken at; None if they have none or several."""
-    import numpy as np
-
     rates: set[float] = set()
     for profile in (*subject.baseline, *subject.target):
         if RATE_COLUMN not in profile.metrics:

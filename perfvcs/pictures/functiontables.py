@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from perfvcs.pictures.flame import SAMPLE_METRIC, sampling_rate
 from perfvcs.pictures.listing import Column, Listing, TableCell, TableRow
 from perfvcs.pictures.stacks import FrameTree, StackGroup, Traces, located, split
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import apart, metric_name
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -45,8 +45,6 @@ def functions(tree: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> 
     """The functions with the largest amounts of their own on one side, then those with the largest
     in all.
     """
-    import numpy as np
-
     whole = float(tree.total[0, side]) or 1.0
     frame, total = tree.frame, tree.total[:, side] / whole
     own_amounts = np.bincount(
@@ -91,8 +89,6 @@ def _inside(tree: FrameTree, number: int) -> NDArray[np.bool_]:
     """Whether each node is below another node of this frame; parents come before children, a level
     at a time.
     """
-    import numpy as np
-
     below = np.zeros(len(tree.frame), bool)
     for depth in range(1, int(tree.depth.max()) + 1):
         level = tree.depth == depth

@@ -10,11 +10,11 @@ from perfvcs.pictures.bundle import UnitRows
 from perfvcs.pictures.canvas import plain
 from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import BinColumns, numbered
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -40,8 +40,6 @@ class HeatCells:
 
 def cells(row: Numbers, column: Numbers, values: Floats, shape: tuple[int, int]) -> HeatCells:
     """The cells of values; ``row`` and ``column`` say where each falls, all of shape (values,)."""
-    import numpy as np
-
     size = shape[0] * shape[1]
     place = row * shape[1] + column
     count = np.bincount(place, minlength=size)
@@ -101,8 +99,6 @@ def limits(sheet: Sheet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Lowest and highest mean of each row over all panels, of shape (rows,); NaN if it has no
     value.
     """
-    import numpy as np
-
     means = np.concatenate([panel.cells.mean for panel in sheet.panels], axis=1)
     return np.fmin.reduce(means, axis=1), np.fmax.reduce(means, axis=1)
 
@@ -141,15 +137,11 @@ def _unit(unit: DrawnUnit, by: By) -> DrawnUnit:
 
 def _of(rows: UnitRows, unit: DrawnUnit, by: By) -> UnitRows:
     """The rows of one unit."""
-    import numpy as np
-
     wanted = np.array([_unit(drawn_unit, by) == unit for drawn_unit in rows.units])[rows.unit]
     return rows.keep(wanted & np.isfinite(rows.size) if by == "size" else wanted)
 
 
 def _unit_sheet(unit: DrawnUnit, sides: list[HeatSide], by: By, most: tuple[int, int]) -> Sheet:
-    import numpy as np
-
     rows_of_sides = [side.rows[0] for side in sides]
     sizes = (
         np.unique(np.concatenate([rows.size for rows in rows_of_sides])) if by == "size" else None
@@ -207,8 +199,6 @@ def _numbers(columns: BinColumns, sizes: NDArray[np.float64] | None) -> list[str
 
 def _ticks(sizes: NDArray[np.float64]) -> dict[float, str]:
     """Some of the sizes at the middle of their columns."""
-    import numpy as np
-
     places = np.unique(np.linspace(0, len(sizes) - 1, min(TICKS, len(sizes))).astype(np.int64))
     return {
         place + 0.5: number(size)

@@ -32,11 +32,11 @@ from perfvcs.profile.fittedmodels import (
     over_sizes,
 )
 from perfvcs.statistics.difference import NORMAL
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import Scale, number, percent, quantity, scale
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
-    import numpy as np
     from bokeh.plotting import figure
     from numpy.typing import NDArray
 
@@ -80,15 +80,11 @@ class Residuals:
         """The distance that counts as far: ``FAR_DEVIATIONS`` robust standard deviations of the
         distances about the curve.
         """
-        import numpy as np
-
         return FAR_DEVIATIONS * NORMAL * float(np.median(np.abs(self.rest)))
 
     @property
     def outside(self) -> float:
         """The share of the rows that are far."""
-        import numpy as np
-
         return float(np.mean(np.abs(self.rest) > self.limit))
 
     def text(self, value: float) -> str:
@@ -104,7 +100,6 @@ class Residuals:
         """Below ``above``, with which it shares the sizes; ``drawn`` are the numbers of the rows
         that are drawn.
         """
-        import numpy as np
         from bokeh.models import Line, Range1d, Scatter, VArea
         from bokeh.models.annotations.geometry import Span
 
@@ -177,8 +172,6 @@ class Residuals:
         """Median size and residual of up to so many stretches of sizes with equally many rows; rows
         of one size stay together.
         """
-        import numpy as np
-
         order = np.argsort(self.size, kind="stable")
         size, rest = self.size[order], self.rest[order]
         ends = np.linspace(0, len(size), STRETCHES + 1)[1:-1].astype(np.int64)
@@ -252,8 +245,6 @@ def _curves(models: Sequence[AnyEntry], axis: AxisScale) -> tuple[list[StoredCur
 
 def _smooth(entry: CurveEntry) -> StoredCurve:
     """A curve as points; raises ValueError if they are not a curve."""
-    import numpy as np
-
     x, y = (np.asarray(column, dtype=np.float64) for column in entry.points)
     if not 0 < len(x) == len(y) <= MOST_POINTS or not (np.diff(x) >= 0).all():
         raise ValueError("these are not points of a curve")
@@ -293,8 +284,6 @@ def _checked(entry: RegressionEntry) -> RegressionEntry:
 
 def _fitted(pieces: Sequence[RegressionEntry], axis: AxisScale) -> StoredCurve:
     """The best models of all ranges of sizes as one curve, with a gap between them."""
-    import numpy as np
-
     from perfvcs.statistics.regression.models import evaluate, order
 
     xs, ys = [], []

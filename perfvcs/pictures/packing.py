@@ -9,6 +9,8 @@ import json
 import zlib
 from typing import TYPE_CHECKING, Any, Literal
 
+from perfvcs.system.numeric import np
+
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
 
@@ -138,8 +140,6 @@ def _text(content: bytes) -> str:
     """How many bytes were added to fill the last word, and five letters for each word of four
     bytes, the highest digit first.
     """
-    import numpy as np
-
     added = -len(content) % WORD_BYTES
     words = np.frombuffer(content + bytes(added), ">u4").astype(np.uint32)
     digits = (

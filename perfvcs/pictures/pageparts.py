@@ -16,10 +16,10 @@ from perfvcs.profile import Profile, Resources, is_derived
 from perfvcs.profile.naming import drawn, is_whole
 from perfvcs.profile.summary import max_sizes
 from perfvcs.profile.workloads import joined
+from perfvcs.system.numeric import np
 from perfvcs.text.words import ambiguous, metric_rank
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.check import Change
@@ -64,8 +64,6 @@ class _Columns:
         return self._floats[name]
 
     def integers(self, name: str) -> NDArray[np.int64]:
-        import numpy as np
-
         if name not in self._integers:
             self._integers[name] = np.asarray(self.profile.resources.integers(name), dtype=np.int64)
         return self._integers[name]
@@ -121,8 +119,6 @@ class Part:
     @property
     def sizes(self) -> int:
         """The number of distinct sizes, on the side that has more."""
-        import numpy as np
-
         sides = [
             np.concatenate(
                 [
@@ -141,8 +137,6 @@ def _cuts(profile: Profile, *, whole: bool = False) -> dict[DrawnUnit, RowCut]:
     """Row numbers per unit, in row order; a unit with many sizes is one, as in
     ``summary.summarise``, with ``whole`` every unit.
     """
-    import numpy as np
-
     rows = profile.resources
     if not len(rows):
         return {}

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.pictures.canvas import FONT, MUTED, add_below, canvas, hover, plain, source, stepped
 from perfvcs.pictures.heat import Panel, Sheet, limits
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import numbers, percent, quantity, scale, span
 
 if TYPE_CHECKING:
-    import numpy as np
     from bokeh.models import ColorMapper
     from bokeh.plotting import figure
     from numpy.typing import NDArray
@@ -35,8 +35,6 @@ class Scheme:
 
     def shades(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
         """From 0 to 1, of shape (rows, columns); NaN if there is no value, or no logarithm."""
-        import numpy as np
-
         values = _logarithms(mean) if self.log else mean
         largest = np.maximum(np.abs(self.low), np.abs(self.high))
         # the difference of numbers near the largest float is none
@@ -52,8 +50,6 @@ class Scheme:
 
 
 def _logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    import numpy as np
-
     return np.log10(np.where(values > 0, values, np.nan))
 
 
@@ -61,8 +57,6 @@ def scheme(sheet: Sheet, *, log: bool) -> Scheme:
     """Each row by its own range, else all by one, which begins at zero for what was recorded over
     time.
     """
-    import numpy as np
-
     if log:
         panels = [
             panel._replace(cells=replace(panel.cells, mean=_logarithms(panel.cells.mean)))
@@ -92,7 +86,6 @@ def words(sheet: Sheet, scheme: Scheme) -> list[str]:
 
 def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
     """The figure of one of the sheet's panels, as high as it has rows."""
-    import numpy as np
     from bokeh.models import BasicTicker, BasicTickFormatter, FixedTicker, Range1d
 
     shades = stepped(colours.shades(panel.cells.mean), SHADE_BITS)
@@ -155,8 +148,6 @@ def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
 
 def _hatch(plot: figure, empty: NDArray[np.bool_], edges: NDArray[np.float64]) -> None:
     """Mark the empty cells, those side by side as one box."""
-    import numpy as np
-
     turns = np.diff(empty.astype(np.int64), axis=1, prepend=0, append=0)
     (row, start), (_, end) = np.nonzero(turns > 0), np.nonzero(turns < 0)
     plot.quad(

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from perfvcs.pictures.sample import DrawnSample
 from perfvcs.profile import REPEATED
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import percent, quantity
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     RunsInOrder = list[NDArray[np.float64]]
@@ -80,8 +80,6 @@ def clusters(sample: DrawnSample) -> ClusterCentres | None:
     mixture of normal distributions of the logarithms allows. Sources: `statistics.clusters`;
     Silverman 1986; Ashman, Bird, Zepf 1994.
     """
-    import numpy as np
-
     from perfvcs.statistics.clusters import clusters as mixture
 
     counting = np.flatnonzero(sample.mark != REPEATED)
@@ -128,8 +126,6 @@ def _peaks(values: NDArray[np.float64]) -> int:
     Of a Gaussian kernel whose bandwidth is half that of Silverman 1986, 3.31, which smooths two
     peaks into one.
     """
-    import numpy as np
-
     low, quarter, three, high = np.quantile(values, (0.01, 0.25, 0.75, 0.99)).tolist()
     spread = min(float(values.std()), (three - quarter) / 1.34 or np.inf)
     if not high > low or not spread > 0:
@@ -153,8 +149,6 @@ def _peaks(values: NDArray[np.float64]) -> int:
 
 def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[str]:
     """The patterns, the most important first; empty if the order could be chance."""
-    import numpy as np
-
     counting = sample.mark != REPEATED
     order = np.lexsort((sample.iteration[counting], sample.execution[counting]))
     execution, values = sample.execution[counting][order], sample.values[counting][order]
@@ -175,8 +169,6 @@ def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[s
 
 def _first_cluster(labels: NDArray[np.int64], starts: NDArray[np.int64]) -> int | None:
     """The cluster whose values are the first ones of the executions, None if there is none."""
-    import numpy as np
-
     first = np.zeros(len(labels), dtype=bool)
     first[starts] = True
     for label in np.unique(labels[starts]).tolist():
@@ -194,8 +186,6 @@ def _first(runs: RunsInOrder) -> str:
     """Whether the first measurements are the extreme ones more often than chance makes them, and by
     how much.
     """
-    import numpy as np
-
     if not runs:
         return ""
     apart = np.array([run[0] - np.median(run[1:]) for run in runs])
@@ -223,8 +213,6 @@ def _first(runs: RunsInOrder) -> str:
 
 def _inside(runs: RunsInOrder) -> str:
     """Whether values rise or fall inside the executions, the first measurement of each apart."""
-    import numpy as np
-
     long = [run[1:] for run in runs if len(run) > FEWEST]
     if not long:
         return ""
@@ -238,8 +226,6 @@ def _inside(runs: RunsInOrder) -> str:
 
 def _over(medians: NDArray[np.float64]) -> str:
     """Whether the executions rise or fall."""
-    import numpy as np
-
     count = len(medians)
     if count < FEWEST_ORDERED:
         return ""
@@ -251,8 +237,6 @@ def _trend(where: str, follow: float, ends: NDArray[np.float64]) -> str:
     """A sentence where values follow the order beyond chance and by enough; ``ends`` are early and
     late ones, shape (runs, 2).
     """
-    import numpy as np
-
     size = float(np.median(ends[:, 1] - ends[:, 0])) / (float(np.median(np.abs(ends[:, 0]))) or 1.0)
     if abs(follow) < SURE or abs(size) < SMALLEST_EFFECT or (size > 0) != (follow > 0):
         return ""
@@ -264,8 +248,6 @@ def _rank_correlation(values: NDArray[np.float64]) -> float:
 
     Ties have the mean of their ranks.
     """
-    import numpy as np
-
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
     ranks, places = ranks - ranks.mean(), np.arange(len(values)) - (len(values) - 1) / 2

@@ -20,12 +20,12 @@ from perfvcs.pictures.pageparts import (
 )
 from perfvcs.profile import REPEATED, Metric, Profile
 from perfvcs.profile.summary import SAMPLER
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import interval as interval_text
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
@@ -61,8 +61,6 @@ def numbered(sides: Sequence[Numbers], most: int) -> list[BinColumns]:
     """Bins of the numbers of each side, as wide on every side, at most ``most`` of them; an edge is
     the first number of its bin.
     """
-    import numpy as np
-
     first = min(int(numbers.min()) for numbers in sides if len(numbers))
     spans = [int(numbers.max()) - first + 1 if len(numbers) else 1 for numbers in sides]
     step = -(-max(spans) // most)
@@ -76,8 +74,6 @@ def seconds(columns: BinColumns, rows: UnitRows) -> BinColumns:
     """The same bins with edges in seconds: by the moments of the rows, or the interval between
     samples; as they are where both lack.
     """
-    import numpy as np
-
     place, timed = columns.place(rows.iteration), np.isfinite(rows.when)
     starts = np.full(columns.count, np.inf)
     np.minimum.at(starts, place[timed], rows.when[timed])
@@ -156,8 +152,6 @@ def stated(change: Change | None, *, newer: bool) -> float | None:
 
 def centre(medians: NDArray[np.float64]) -> Centre | None:
     """The centre of executions' medians, shape (executions,); None for an empty array."""
-    import numpy as np
-
     from perfvcs.statistics.difference import interval
 
     if not len(medians):
@@ -201,8 +195,6 @@ class DrawnSample:
     @cached_property
     def medians(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Executions and their medians; rows of executions that were repeated are left out."""
-        import numpy as np
-
         counting = self.mark != REPEATED
         execution, values = self.execution[counting], self.values[counting]
         if not len(values):
@@ -256,8 +248,6 @@ def _profile(cuts: Mapping[DrawnUnit, RowCut]) -> Profile:
 def _join(
     unit: DrawnUnit, metric: str, environment: str, cuts: list[tuple[RowCut, NDArray[np.float64]]]
 ) -> DrawnSample:
-    import numpy as np
-
     columns: dict[str, list[NDArray[np.int64]]] = {"execution": [], "iteration": [], "mark": []}
     kept_values, sizes, names, after = [], [], [], 0
     recorded = {name for cut, _ in cuts for name in cut.profile.metrics}

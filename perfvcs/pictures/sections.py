@@ -19,6 +19,7 @@ from perfvcs.pictures.pagetable import PageTable
 from perfvcs.pictures.pieces import Drawable, PagePiece, fitted, pieces
 from perfvcs.pictures.sample import samples
 from perfvcs.plugins.view import Scope
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import scale
 from perfvcs.text.words import FIRST_METRICS, metric_name
@@ -103,8 +104,6 @@ def _columns(profiles: Sequence[Profile], *, sized: bool) -> tuple[Floats, Float
     """Sizes and means of a side, or the medians of its executions (with sizes of no meaning);
     evenly spaced ones of many.
     """
-    import numpy as np
-
     drawn = samples(profiles, whole=True)
     if not sized:
         values = np.concatenate([np.empty(0), *(sample.medians[1] for sample in drawn)])

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.subject import Subject
 from perfvcs.profile import REPEATED, Metric, Profile, is_derived
+from perfvcs.system.numeric import np
 from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -77,8 +77,6 @@ class FrameTree:
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """Each node's part of all, of shape (nodes, 2); 0 on a side without anything."""
-        import numpy as np
-
         return self.total / np.where(self.total[0] > 0, self.total[0], 1.0)
 
     @property
@@ -124,8 +122,6 @@ def traces(subject: Subject) -> dict[StackGroup, Traces]:
 
 def metrics(subject: Subject) -> dict[str, Metric]:
     """The metrics that have values in rows with stacks, those first that are judged."""
-    import numpy as np
-
     having: dict[str, Metric] = {}
     for profile in (*subject.target, *subject.baseline):
         at_stacks = np.asarray(profile.resources.integers("trace"), np.int64) >= 0
@@ -143,8 +139,6 @@ def tree(subject: Subject, metric: str) -> FrameTree:
     """The tree of all stacks of both sides, by one metric; children are in the order of their
     names.
     """
-    import numpy as np
-
     sides = _sides(subject)
     names = sorted(
         {
@@ -210,8 +204,6 @@ def _sides(subject: Subject) -> list[list[Profile]]:
 
 def _rows(profile: Profile, metric: str) -> _Rows:
     """The rows with a stack and a positive value; repeated executions count nothing."""
-    import numpy as np
-
     rows = profile.resources
     counting = np.asarray(rows.integers("mark"), np.int64) != REPEATED
     _, build = np.unique(
@@ -236,8 +228,6 @@ def repeats(
     Of more than ``BATCHES`` executions neighbours are put together, as their means. Node 0 must be
     among ``nodes``.
     """
-    import numpy as np
-
     place = np.full(len(tree.frame), -1)
     place[nodes] = np.arange(len(nodes))
     for level in _levels(tree.depth):
@@ -271,8 +261,6 @@ def _with_callees(
     """The sums over each node and all below it; ``nodes`` ascend, so that the levels follow one
     another.
     """
-    import numpy as np
-
     parents = np.searchsorted(nodes, tree.parent[nodes])
     for level in reversed(_levels(tree.depth[nodes])):
         np.add.at(amounts, parents[level], amounts[level])
@@ -287,8 +275,6 @@ def _grow(
     counts: tuple[float, float],
 ) -> FrameTree:
     """All stacks at once, a level at a time."""
-    import numpy as np
-
     there = weights.sum(axis=1) > 0
     starts = (np.cumsum(lengths) - lengths)[there]
     lengths, weights = lengths[there], weights[there]
@@ -326,8 +312,6 @@ def _sums(
     which: NDArray[np.int64], weights: NDArray[np.float64], count: int
 ) -> NDArray[np.float64]:
     """The sums of both columns per number."""
-    import numpy as np
-
     return np.stack(
         [np.bincount(which, weights=weights[:, side], minlength=count) for side in (0, 1)], axis=1
     )
@@ -339,8 +323,6 @@ def spans(
     """The left and right end of all nodes (0 to 1), given their widths; siblings stand together,
     ordered by name.
     """
-    import numpy as np
-
     left = np.zeros(len(width))
     for level in _levels(tree.depth):
         parent = tree.parent[level]
@@ -352,8 +334,6 @@ def spans(
 
 def _levels(depth: NDArray[np.int64]) -> list[slice]:
     """The range of rows of each level below the first; depths ascend."""
-    import numpy as np
-
     return [
         slice(*ends)
         for ends in pairwise(np.searchsorted(depth, np.arange(1, int(depth.max()) + 2)).tolist())
@@ -364,8 +344,6 @@ def widest(width: NDArray[np.float64], most: int, least: float) -> NDArray[np.in
     """Numbers of at most ``most`` nodes, all of at least the width ``least``; no child is wider
     than its parent, so parents are there.
     """
-    import numpy as np
-
     nodes = np.flatnonzero(width >= least)
     if len(nodes) > most:
         bound = np.partition(width[nodes], len(nodes) - most)[len(nodes) - most]

@@ -20,11 +20,11 @@ from perfvcs.pictures.sample import (
     seconds,
 )
 from perfvcs.profile.summary import SAMPLER
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import span
 from perfvcs.text.words import metric_name, plural
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.pictures.sample import BinColumns
@@ -62,8 +62,6 @@ class Stream:
 
 def stream(rows: UnitRows, columns: BinColumns, top: int) -> Stream:
     """The course of a side in its ``columns``, with the ``top`` units that have most."""
-    import numpy as np
-
     weights = np.bincount(rows.unit, np.abs(rows.values) / _largest(rows), len(rows.units))
     order = np.argsort(-weights, kind="stable")
     order = order[np.isin(order, rows.unit)]
@@ -98,8 +96,6 @@ def stream(rows: UnitRows, columns: BinColumns, top: int) -> Stream:
 
 
 def _largest(rows: UnitRows) -> float:
-    import numpy as np
-
     return float(np.abs(rows.values).max()) or 1.0
 
 
@@ -112,8 +108,6 @@ def _amounts(
     Of the shapes (parts, executions, bins) and (executions, bins). A part without a row at a moment
     has 0 there.
     """
-    import numpy as np
-
     shape = len(rows.executions), columns.count
     distinct, rank = np.unique(rows.iteration, return_inverse=True)
     moments = np.unique(rows.execution * len(distinct) + rank)
@@ -132,8 +126,6 @@ def _interval(values: Floats) -> Interval:
     """Mean and 99 % interval of each column over the rows that are not NaN, by Student's t; NaN if
     it has fewer than three.
     """
-    import numpy as np
-
     from perfvcs.statistics.difference import Interval
     from perfvcs.statistics.student import quantile
 
@@ -150,8 +142,6 @@ def _interval(values: Floats) -> Interval:
 
 def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
     """Counters, or the units of one metric, over time."""
-    import numpy as np
-
     keys: dict[tuple[str, str], int] = {}
     units: list[str] = []
     points = []
@@ -250,8 +240,6 @@ def _said(sides: Sequence[HeatSide], columns: Sequence[BinColumns]) -> str:
 
 def _moving(sheet: Sheet) -> Sheet:
     """Without the rows that never change, which a note names."""
-    import numpy as np
-
     low, high = limits(sheet)
     still = np.flatnonzero(~(high > low))
     if not len(still):
@@ -268,15 +256,11 @@ def _moving(sheet: Sheet) -> Sheet:
 
 def _ranked(sheet: Sheet) -> Sheet:
     """Those rows first that have the largest values."""
-    import numpy as np
-
     return chosen(sheet, np.argsort(-limits(sheet)[1], kind="stable"), sheet.notes)
 
 
 def _first(sheet: Sheet, most: int) -> Sheet:
     """At most so many rows."""
-    import numpy as np
-
     if len(sheet.names) <= most:
         return sheet
     return chosen(

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import columns, fitted
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
 HEIGHT = 14  # lines of a plot, its axis and title left out
@@ -50,8 +50,6 @@ class Axis:
         """An axis over all finite values (positive ones where ``log``), as wide as the share
         ``least`` of their middle.
         """
-        import numpy as np
-
         finite = np.asarray(values, dtype=np.float64).ravel()
         finite = finite[np.isfinite(finite) & (finite > 0 if log else True)]
         if not len(finite):
@@ -67,8 +65,6 @@ class Axis:
 
     def shares(self, values: ArrayLike) -> NDArray[np.float64]:
         """Where values lie between the ends, 0 to 1; NaN if that cannot be said."""
-        import numpy as np
-
         places = np.asarray(values, dtype=np.float64)
         with np.errstate(all="ignore"):
             if self.log:
@@ -140,8 +136,6 @@ class Plot:
     """
 
     def __init__(self, x: Axis, y: Axis, width: int, height: int = HEIGHT) -> None:
-        import numpy as np
-
         self.x, self.y, self.height = x, y, height
         self._ticks = y.ticks(max(2, height // 3))
         self._margin = max((columns(text) for _, text in self._ticks), default=0)
@@ -160,8 +154,6 @@ class Plot:
 
     def line(self, x: ArrayLike, y: ArrayLike) -> None:
         """A line of dots through points with ascending ``x``."""
-        import numpy as np
-
         across, up = self.x.shares(x), self.y.shares(y)
         defined = np.isfinite(across) & np.isfinite(up)
         if defined.any():
@@ -170,8 +162,6 @@ class Plot:
 
     def level(self, start: float, end: float, y: float, sign: str = "━") -> None:
         """A bold level line."""
-        import numpy as np
-
         across = np.clip(self.x.shares([start, end]), 0, 1)
         row, column = self._cells(across, np.repeat(self.y.shares(y), 2), 1, 1)
         if len(row) == 2:
@@ -181,8 +171,6 @@ class Plot:
         """Vertical lines of dots from ``low`` to ``high`` at every ``x``; what reaches beyond the
         axis is cut there.
         """
-        import numpy as np
-
         across, ends = (
             self.x.shares(x),
             np.clip(self.y.shares(np.array([low, high], dtype=np.float64)), 0, 1),
@@ -194,8 +182,6 @@ class Plot:
         """The plot with its axes, the label of the vertical one on top, that of the horizontal one
         below.
         """
-        import numpy as np
-
         weights = np.array(BITS)[None, :, None, :]
         cells = (self._dots.reshape(self.height, DOTS[0], self.columns, DOTS[1]) * weights).sum(
             (1, 3)
@@ -234,8 +220,6 @@ class Plot:
         """Row and column of every share that lies on the plot, in a grid of ``down`` x ``across``
         parts of a character.
         """
-        import numpy as np
-
         with np.errstate(invalid="ignore"):
             inside = (right >= -1e-9) & (right <= 1 + 1e-9) & (up >= -1e-9) & (up <= 1 + 1e-9)
         rows, wide = down * self.height, across * self.columns

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.site.contents import Contents
@@ -30,8 +30,6 @@ class CommitColumns(NamedTuple):
 
 def columns(contents: Contents) -> CommitColumns:
     """The commits of the record by columns, for pages that have thousands."""
-    import numpy as np
-
     places = contents.record.measured
     measured = [contents.commit(place) for place in places]
     authors = list(dict.fromkeys(commit.author for commit in measured))

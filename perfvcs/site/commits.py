@@ -21,6 +21,7 @@ from perfvcs.site.folder import digest, packed
 from perfvcs.site.notable import candidates
 from perfvcs.site.pages import ChangesData, CommitList, ListedCommit, Revision
 from perfvcs.site.seriespage import fields
+from perfvcs.system.numeric import np
 from perfvcs.text.quantity import at_sizes, step
 
 MOST_CHANGES = 1200  # changes: with more the page would not stay below 3 MB
@@ -106,8 +107,6 @@ class Commits:
 
     def _counted(self, start: int) -> list[int]:
         """The number of series at each place, of each series from this element on."""
-        import numpy as np
-
         record = self.contents.record
         places = np.concatenate([series.places[start:] for series in record.series])
         counts: list[int] = np.bincount(places, minlength=len(record.commits)).tolist()

@@ -27,6 +27,7 @@ from perfvcs.site.figures import REASON_CHARACTERS, cell_of, figures, level, met
 from perfvcs.site.model import SeriesDrawing, drawings
 from perfvcs.site.notable import of_note
 from perfvcs.site.opendegradations import Suspicions
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH, percent, quantity
 from perfvcs.text.words import ambiguous, metric_rank
@@ -34,7 +35,6 @@ from perfvcs.text.words import ambiguous, metric_rank
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.git.project import Commit
@@ -130,8 +130,6 @@ class Contents:
     @cached_property
     def ids(self) -> NDArray[np.bytes_]:
         """The commits of the record, for digests."""
-        import numpy as np
-
         return np.array(self.record.commits, dtype=np.bytes_)
 
     @cached_property

@@ -19,6 +19,7 @@ from perfvcs.site.commitcolumns import laid
 from perfvcs.site.figures import metric
 from perfvcs.site.folder import PAGES_VERSION, Output, digest, packed
 from perfvcs.site.seriesnow import TAG
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH
 
@@ -119,8 +120,6 @@ class LevelBlocks:
     @cached_property
     def _columns(self) -> dict[str, NDArray[Any]]:
         """What all series have, by columns, ordered by commits."""
-        import numpy as np
-
         record = self.contents.record.series
         counts = [len(series.places) for series in record]
         columns = {
@@ -173,8 +172,6 @@ class LevelBlocks:
 
     def _block(self, number: int, block: list[int]) -> tuple[bytes, ...]:
         """The script of some commits."""
-        import numpy as np
-
         rows = self._rows(block)
         levels = np.exp(np.minimum(self._columns["level"][rows], model.LARGEST_EXPONENT))
         known = zip(

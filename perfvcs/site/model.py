@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.history.triage import ChangeState
+from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.history.record import SeriesRecord
@@ -45,8 +45,6 @@ class SeriesDrawing(NamedTuple):
 
 def drawings(all_series: Sequence[SeriesRecord]) -> list[SeriesDrawing]:
     """The drawings of series, in their order."""
-    import numpy as np
-
     levels = np.concatenate([series.levels for series in all_series])
     reach = np.concatenate([series.reach for series in all_series])
     bounds = np.exp(levels - reach), np.exp(np.minimum(levels + reach, LARGEST_EXPONENT))
@@ -62,8 +60,6 @@ def drawings(all_series: Sequence[SeriesRecord]) -> list[SeriesDrawing]:
 
 def _compared(series: SeriesRecord) -> tuple[NDArray[np.float64], list[str]]:
     """The effects of a series' commits against the one before (NaN: unknown), and the words."""
-    import numpy as np
-
     effects, words = np.full(len(series.places), np.nan), [""] * len(series.places)
     words[0] = "new"
     for turn, verdict in series.verdicts.items():
@@ -77,8 +73,6 @@ def rounded(column: NDArray[np.float64], digits: int = SIGNIFICANT_DIGITS) -> ND
     """Numbers rounded to so many significant digits, so that their text is short; powers of ten are
     exact up to 10^22.
     """
-    import numpy as np
-
     size = np.abs(column)
     there = np.where(size > 0, size, 1)  # not where it is NaN either
     exponents = np.clip(digits - 1 - np.floor(np.log10(there)), -LIMIT, LIMIT).astype(np.int64)
@@ -89,15 +83,11 @@ def rounded(column: NDArray[np.float64], digits: int = SIGNIFICANT_DIGITS) -> ND
 
 @cache
 def _powers() -> NDArray[np.float64]:
-    import numpy as np
-
     return np.array([10.0**power for power in range(LIMIT + 1)])
 
 
 def known(column: NDArray[np.float64]) -> list[float | None]:
     """The numbers of a column, None if there is none."""
-    import numpy as np
-
     values: list[float | None] = column.tolist()
     for turn in np.flatnonzero(np.isnan(column)).tolist():
         values[turn] = None

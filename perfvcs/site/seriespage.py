@@ -21,12 +21,12 @@ from perfvcs.site.folder import Output, digest, packed
 from perfvcs.site.model import known
 from perfvcs.site.pages import Mark, NewestLevel, Remark, SeriesData, Track
 from perfvcs.site.seriesnow import newest_first, now, tags
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH, interval, quantities
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.git.forge import Forge
@@ -172,8 +172,6 @@ def siblings(contents: Contents, url: str) -> list[model.Link]:
 
 def page(contents: Contents, url: str) -> SeriesData:
     """The page at ``url``."""
-    import numpy as np
-
     numbers, notes = _drawn(contents, newest_first(contents, contents.pages[url]))
     all_series = [contents.record.series[number] for number in numbers]
     line = all_series[0].line
@@ -223,8 +221,6 @@ def _drawn(contents: Contents, numbers: list[int]) -> tuple[list[int], list[str]
 
 def _start(all_series: list[SeriesRecord], places: NDArray[np.int64]) -> int:
     """The first place that a page has room for."""
-    import numpy as np
-
     if sum(len(series.places) for series in all_series) <= POINTS and len(places) <= COMMITS:
         return 0
     points = np.sort(np.concatenate([series.places for series in all_series]))
@@ -232,8 +228,6 @@ def _start(all_series: list[SeriesRecord], places: NDArray[np.int64]) -> int:
 
 
 def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
-    import numpy as np
-
     series, drawing = contents.record.series[number], contents.drawings[number]
     start = int(np.searchsorted(series.places, places[0]))
     positions = np.searchsorted(places, series.places[start:]).tolist()
@@ -262,8 +256,6 @@ def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
 
 def _some(column: NDArray[np.float64]) -> list[float | None]:
     """The numbers of a column; empty where there is none at all, so that nobody loads that."""
-    import numpy as np
-
     return [] if np.isnan(column).all() else known(column)
 
 
@@ -271,8 +263,6 @@ def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64])
     """A change with places among those of the page: where its first commit was not measured, the
     next one that was.
     """
-    import numpy as np
-
     finding, status = contents.finding(number, turn), contents.statuses[number][turn]
     series, numbers = contents.record.series[number], figures(finding)
     accepted = status.reason if status.state == "accepted" else None

@@ -18,12 +18,12 @@ from perfvcs.site.figures import metric
 from perfvcs.site.model import LARGEST_EXPONENT
 from perfvcs.site.pages import ListedSeries, SinceChange
 from perfvcs.site.seriesnow import TAG
+from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten, usual_range
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from perfvcs.history.record import SeriesRecord
@@ -51,8 +51,6 @@ def cuts(contents: Contents, when: NDArray[np.float64]) -> list[Cut]:
     """The newest release after which something was measured, and moments before the newest
     commit, as far as the history reaches; ``when`` measured commits were made, in seconds.
     """
-    import numpy as np
-
     record = contents.record
     found = []
     for place, tag in reversed(contents.tags):
@@ -71,8 +69,6 @@ def times(contents: Contents) -> NDArray[np.float64]:
     """The seconds at which measured commits were made; one with an earlier date than a commit
     before it counts as made with that.
     """
-    import numpy as np
-
     record = contents.record
     moments = [_seconds(record.details[record.commits[place]].when) for place in record.measured]
     known = np.array(moments, dtype=np.float64)
@@ -125,8 +121,6 @@ def _order(contents: Contents, number: int) -> tuple[object, ...]:
 
 
 def _row(contents: Contents, number: int, since: list[Cut], strip: str) -> ListedSeries:
-    import numpy as np
-
     series = contents.record.series[number]
     places = contents.record.turns(series.places)
     begin = _begin(series, int(series.places[-1]))
@@ -192,8 +186,6 @@ def _strips(contents: Contents, numbers: list[int], when: NDArray[np.float64]) -
     """The course of each series: its mean level in every part of time, from the lowest (0) to the
     highest (z), a point where it has none, and a sign where it lies far from all others.
     """
-    import numpy as np
-
     record = contents.record
     start = record.measured.index(first_place(contents))
     if when[-1] > when[start]:
