@@ -31,7 +31,8 @@ TILES: dict[str, ChangeState] = {
 }
 COMMITS = 10  # with open degradations that are listed, certain ones and others
 OPEN_ROWS = 25  # of either list
-PAGES = 4000  # that are linked
+LINKS_ROOM = 580_000  # characters of the links to series, with which a page has at most 0.6 MB
+LINK_MARKUP = 40  # characters of a link but its address and its text
 
 
 def page(contents: Contents) -> Front:
@@ -176,18 +177,22 @@ def about_page(contents: Contents) -> AboutPage:
     """The page; it is cheap to make, so that it is its own key."""
     pages: dict[tuple[str, str], list[model.Link]] = defaultdict(list)
     commands: dict[tuple[str, str], str] = {}
+    more: list[str] = []
     linked = sorted(
         contents.pages,
         key=lambda url: contents.record.series[contents.pages[url][0]].line.job.label,
     )
-    for url in linked[:PAGES]:
+    left = LINKS_ROOM
+    for count, url in enumerate(linked):
         series = contents.record.series[contents.pages[url][-1]]
+        link = model.Link(f"{contents.benchmark(series)}, {metric(series)}", url)
+        left -= LINK_MARKUP + len(link.name) + len(link.url)
+        if left < 0:
+            more = [f"{len(linked) - count:,} more series are not linked here."]
+            break
         job = (series.line.job.label, series.line.job.collector)
         commands[job] = shorten(command(series), COMMAND)
-        pages[job].append(model.Link(f"{contents.benchmark(series)}, {metric(series)}", url))
-    lines = notes(contents)
-    if len(linked) > PAGES:
-        lines.append(f"{len(linked) - PAGES:,} more series are not linked here.")
+        pages[job].append(link)
     return AboutPage(
         environments=list(contents.environments.values()),
         benchmarks=[
@@ -199,7 +204,7 @@ def about_page(contents: Contents) -> AboutPage:
             )
             for (label, collector), links in pages.items()
         ],
-        notes=lines,
+        notes=[*notes(contents), *more],
     )
 
 

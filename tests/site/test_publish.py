@@ -530,7 +530,7 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
     monkeypatch.setattr(site_series, "TRACKS", 2)
     monkeypatch.setattr(site_pages, "LISTED", 3)
     monkeypatch.setattr(site_commits, "MOST_CHANGES", 3)
-    monkeypatch.setattr(front, "PAGES", 0)
+    monkeypatch.setattr(front, "LINKS_ROOM", 0)
     places = [
         OTHER,
         Environment({"cpu": "third"}, "c" * 12),
