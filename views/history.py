@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import pi
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.check.subject import Point, Series, Step, Subject
+from perfvcs.check.subject import Point, Series, Subject
 from perfvcs.pictures.canvas import (
     BLUE,
     FONT,
@@ -29,7 +29,7 @@ from perfvcs.pictures.canvas import (
 )
 from perfvcs.pictures.chart import TOOLTIP, Chart, environments, grouped, places, texts
 from perfvcs.pictures.frame import COMMITS_LABEL, TICKS
-from perfvcs.pictures.levels import MARKED_VERDICTS, brief, centred, style_of, support, timeline
+from perfvcs.pictures.levels import MARKED_VERDICTS, brief, centred, step_row, style_of, timeline
 from perfvcs.pictures.sketch import breaks, named
 from perfvcs.plugins import Count, Natural
 from perfvcs.plugins.view import Unfit, View
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
 
-    from perfvcs.pictures.sketch import Rise
 
 # of environments: none is a verdict's
 ENVIRONMENTS = (BLUE, PURPLE, SKY, INK, MUTED)
@@ -266,7 +265,7 @@ class _Drawing:
         changes = self.chart.outline(series).rises
         steps, rows = (
             [step for step, _ in changes],
-            [self._row(series, step, rise) for step, rise in changes],
+            [step_row(self.chart, series, step, rise) for step, rise in changes],
         )
         for word in dict.fromkeys(map(named, steps)):
             mine = [row for row, step in zip(rows, steps, strict=True) if named(step) == word]
@@ -366,28 +365,6 @@ class _Drawing:
         )
         hover(plot, [line], [("begins anew", "@reason")])
         words.setdefault("begins anew", []).append(line)
-
-    def _row(self, series: Series, step: Step, rise: Rise) -> dict[str, Any]:
-        """A step where it is drawn, and what it says."""
-        factor = self.chart.frame.values.factor
-        changed = next(point for point in series.points if point.commit == step.commit)
-        return {
-            "left": rise.left,
-            "right": rise.right,
-            "before": rise.before * factor,
-            "after": rise.after * factor,
-            "x": rise.x,
-            "y": rise.y * factor,
-            "top": max(rise.before, rise.after) * factor,
-            "colour": style_of(step).colour,
-            "size": rise.label,
-            "align": self.chart.aligned(rise.x),
-            "text": shorten(rise.text, HOVER),
-            "commit": f"{step.commit[:10]} {shorten(changed.title, HOVER // 3)}",
-            "author": shorten(changed.author, HOVER // 3),
-            "when": shorten(changed.when, 40),
-            "by": support(step),
-        }
 
     def _overview(self, plot: figure, axis: AxisScale) -> figure:
         """All commits, on which a handle chooses those that are drawn large."""

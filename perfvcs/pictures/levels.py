@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Series, Step
 from perfvcs.check.vocabulary import WORDS
-from perfvcs.pictures.canvas import BLUE, SEEN, AxisScale, MarkStyle
+from perfvcs.pictures.canvas import BLUE, HOVER, SEEN, AxisScale, MarkStyle
 from perfvcs.pictures.chart import Chart, environments, folded
 from perfvcs.pictures.frame import COMMITS_LABEL
 from perfvcs.pictures.pageparts import DrawnUnit
-from perfvcs.pictures.sketch import LevelLine, appearance, moved, named, where
+from perfvcs.pictures.sketch import LevelLine, Rise, appearance, moved, named, where
 from perfvcs.text.characters import columns, cut, fitted, padded, shorten, sparkline, wrapped
 from perfvcs.text.quantity import bounded, change, quantity
 from perfvcs.text.words import metric_name
@@ -38,6 +38,29 @@ def support(step: Step) -> str:
     return "; ".join(
         filter(None, (", ".join(filter(None, (chance, *step.detectors))), step.contradiction))
     )
+
+
+def step_row(chart: Chart, series: Series, step: Step, rise: Rise) -> dict[str, Any]:
+    """A step where it is drawn, and what it says."""
+    factor = chart.frame.values.factor
+    changed = next(point for point in series.points if point.commit == step.commit)
+    return {
+        "left": rise.left,
+        "right": rise.right,
+        "before": rise.before * factor,
+        "after": rise.after * factor,
+        "x": rise.x,
+        "y": rise.y * factor,
+        "top": max(rise.before, rise.after) * factor,
+        "colour": style_of(step).colour,
+        "size": rise.label,
+        "align": chart.aligned(rise.x),
+        "text": shorten(rise.text, HOVER),
+        "commit": f"{step.commit[:10]} {shorten(changed.title, HOVER // 3)}",
+        "author": shorten(changed.author, HOVER // 3),
+        "when": shorten(changed.when, 40),
+        "by": support(step),
+    }
 
 
 def centred(level: LevelLine, unit: str) -> str:
