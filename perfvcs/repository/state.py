@@ -35,6 +35,9 @@ class State(Struct, frozen=True, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and self._key == other._key
 
+    def __ne__(self, other: object) -> bool:  # a struct has one of its own
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(self._key)
 
