@@ -97,7 +97,8 @@ class Makefile:
                 continue
             paths = [name]
             if "*" in last:
-                beside = (self.root / folder).glob(last)
+                # Python would go down all folders for two of them, or refuse them
+                beside = (self.root / folder).glob(re.sub(r"\*+", "*", last))
                 paths = sorted(str(path.relative_to(self.root)) for path in beside)
             for path in paths:
                 if path not in self._read_files and len(self._read_files) <= MOST_INCLUDED:

@@ -118,6 +118,8 @@ def test_what_a_makefile_includes_is_searched(project: Project) -> None:
     project.write("mk/b.mk", "data:\n\tcurl x\n")
     found = ["mk/a.mk:2 asks for root", "mk/b.mk:2 downloads"]
     assert named(project, "make bench") == found
+    project.write("Makefile", "include mk**/*.mk mk/b**.mk **\n")
+    assert named(project, "make data") == ["mk/b.mk:2 downloads"]
     project.write("tests/Makefile", "sinclude ../mk/b.mk\n")
     assert named(project, "make -C tests data") == ["mk/b.mk:2 downloads"]
 
