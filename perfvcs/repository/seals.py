@@ -64,7 +64,7 @@ def remove_foreign(home: Path) -> list[Path]:
     """
     foreign = [path for path, _ in _present(home) if not holds(path)]
     for path in foreign:
-        path.unlink(missing_ok=True)
+        disk.remove(path)
     return foreign
 
 

@@ -97,6 +97,9 @@ def test_what_is_sealed_meanwhile_holds_only_for_who_sealed_it(tmp_path: Path) -
         foreign = {str(path.relative_to(tmp_path)) for path in seals.remove_foreign(tmp_path)}
         assert foreign == {"builds/forged/digest", f"python/py3-1/{SEAL}", "python/a.same"}
         assert seals.remove_foreign(tmp_path) == []
+        (forged / "digest" / "full").mkdir(parents=True)
+        assert seals.remove_foreign(tmp_path) == [forged / "digest"]
+        assert not (forged / "digest").exists()
         assert builds.restore("own", checkout)
         assert builds.restore("before", checkout)
         (tmp_path / "builds" / "before" / "digest").touch()
