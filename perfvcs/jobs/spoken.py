@@ -7,7 +7,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,6 +37,9 @@ PROGRAMS = re.compile(r"(?<![A-Za-z_])PATH[ \t]{0,9}[:?+]?=([^\n]{0,4096})")
 VARIABLE = re.compile(r"\$[({]?\w+[)}]?")
 ASKED = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b([^\n]{1,1000})", re.MULTILINE)
 NAME = re.compile(r"[A-Za-z_]\w{0,200}")
+# what an option of a compiler or C defines, and among what CMake does
+DEFINED = re.compile(r"(?:-D[ \t]?|#[ \t]*(?:define|undef)[ \t]+)(\w{1,200})")
+DEFINITIONS = re.compile(r"efinitions?\b([^)]{1,2000})")
 AFTER_NUMBER_SIGN = re.compile(r"(?:^|(?<=\s))#[^\n]*", re.MULTILINE)
 COMMENT = re.compile(
     r"(?:^|(?<=[\s;{}]))//[^\n]*|/\*", re.MULTILINE
@@ -146,10 +149,8 @@ def defines(text: str, asked: Collection[str]) -> Mapping[str, int]:
     """
     if not asked:
         return {}
-    name = rf"({'|'.join(map(re.escape, sorted(asked)))})\b"
-    ways = [rf"-D[ \t]?{name}", rf"#[ \t]*(?:define|undef)[ \t]+{name}"]
-    ways.append(rf"efinitions?\b[^\n]{{1,500}}?\b{name}")
-    return Counter("".join(groups) for groups in re.findall("|".join(ways), text))
+    of_cmake = chain.from_iterable(map(NAME.findall, DEFINITIONS.findall(text)))
+    return Counter(name for name in (*DEFINED.findall(text), *of_cmake) if name in asked)
 
 
 def speaks(text: str, path: str) -> bool:

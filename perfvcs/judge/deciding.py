@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 LARGEST = 1_000_000  # bytes of a file whose section of the test runner is compared
 TESTS_EXAMPLES = re.compile(r"\bdoctest\b|--doctest-")
-LOADS_TESTS = "load_tests"  # a function of any package, which unittest asks for its tests
+# a function of any package, which unittest asks for its tests, with its body
+LOADS_TESTS = re.compile(r"^[^\n]*\bload_tests\b[^\n]*(?:\n(?:[ \t][^\n]*)?)*", re.MULTILINE)
 EXAMPLE = re.compile(r"^[ \t]*>>>[^\n]*(?:\n[ \t]*[^\s\"'][^\n]*)*", re.MULTILINE)
 SECTION = "tool:pytest"  # of setup.cfg
 PROJECT_FILES = ("pyproject.toml", "setup.cfg")  # which say far more than how tests are run
@@ -52,13 +53,14 @@ def deciding(project: Project, change: ChangedPaths) -> list[str]:
     tests = any(map(TESTING.search, of_jobs(settings)))
     names = asked(project, change.base, known, settings)
     is_tested = any(map(TESTS_EXAMPLES.search, of_jobs(settings)))
-    old, new = (texts(project, commit, change.paths) for commit in (change.base, change.commit))
+    read = change.paths if names or tests or is_tested else ()
+    old, new = (texts(project, commit, read) for commit in (change.base, change.commit))
 
     def decides_by_text(path: str) -> bool:
         before, after = old.get(path, ""), new.get(path, "")
         if defines(before, names) != defines(after, names):
             return True
-        if tests and LOADS_TESTS in after and LOADS_TESTS not in before:
+        if tests and _loading(before) != _loading(after):
             return True
         return is_tested and bool(_examples(before) - _examples(after))
 
@@ -81,6 +83,11 @@ def needed(project: Project, change: ChangedPaths, left_out: Sequence[str]) -> l
     return [
         path for path in left_out if path in taken and any(speaks(text, path) for text in every)
     ]
+
+
+def _loading(text: str) -> list[str]:
+    """What a source says of which tests it has."""
+    return [part.rstrip() for part in LOADS_TESTS.findall(text)]
 
 
 def _examples(text: str) -> Counter[str]:

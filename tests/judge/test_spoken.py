@@ -78,6 +78,15 @@ def test_long_texts_are_searched_at_once(project: Repository, path: str, text: s
     assert time.process_time() - began < 10
 
 
+def test_long_texts_of_a_change_are_searched_at_once(project: Repository) -> None:
+    names = "".join(f"#ifdef ROUNDS_{number}\n#endif\n" for number in range(500))
+    base = project.commit("Base", **{"bench.c": names, "CMakeLists.txt": "add(x)\n"})
+    target = project.commit("Change", **{"CMakeLists.txt": "efinitions " * 90_000})
+    began = time.process_time()
+    assert decisive(project, base, target, table("./bench")) == []
+    assert time.process_time() - began < 10
+
+
 @pytest.mark.parametrize(
     ("command", "text"),
     [
@@ -131,6 +140,8 @@ def test_a_program_that_stands_before_one_of_the_benchmark(
         ("Makefile", "CFLAGS = -O1\n", "CFLAGS = -O1 -DROUNDS=2\n"),
         ("work.h", "int work(void);\n", "#define ROUNDS 2\nint work(void);\n"),
         ("CMakeLists.txt", "add(x)\n", "target_compile_definitions(x PRIVATE ROUNDS=2)\n"),
+        ("CMakeLists.txt", "add(x)\n", "target_compile_definitions(x\n  PUBLIC A ROUNDS=2)\n"),
+        ("CMakeLists.txt", "add(x)\n", "add_definitions(-DROUNDS=2)\n"),
     ],
 )
 def test_a_definition_that_a_benchmark_asks_for_decides(
@@ -160,6 +171,12 @@ def test_a_package_that_says_which_tests_there_are_decides(project: Repository) 
     target = project.commit("Change", **{"work/__init__.py": "def load_tests(*_): return []\n"})
     assert decisive(project, base, target, table("python -m unittest")) == ["work/__init__.py"]
     assert decisive(project, base, target, table("./work")) == []
+    load = "def load_tests(*_):\n    return {}\n\n\ndef work():\n    return {}\n"
+    base = project.commit("Loads", **{"work/__init__.py": load.format("ALL", 1)})
+    target = project.commit("Fewer", **{"work/__init__.py": load.format("FEW", 1)})
+    assert decisive(project, base, target, table("python -m unittest")) == ["work/__init__.py"]
+    target = project.commit("Faster", **{"work/__init__.py": load.format("ALL", 2)})
+    assert decisive(project, base, target, table("python -m unittest")) == []
 
 
 def test_a_new_file_that_the_change_itself_needs_stays_and_decides(project: Repository) -> None:
