@@ -78,7 +78,9 @@ def budget_option(help: str, usual: str | None = None) -> Callable[[Any], Any]:
     def read(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:  # noqa: ARG001
         from perfvcs.jobs.config import seconds
 
-        return seconds(text, "--budget") if text else None
+        if not text and usual is None:
+            return None
+        return seconds(text or "", "--budget")
 
     return click.option(
         "--budget",

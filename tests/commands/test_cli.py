@@ -54,6 +54,13 @@ def test_a_file_is_a_command(commands):
     assert perf("greet").output == "hello\n"
 
 
+@pytest.mark.parametrize("command", ["blame", "mutate", "compare", "ci"])
+def test_a_budget_without_a_time_is_not_endless(command):
+    said = perf(command, "--budget", "")
+    assert said.exit_code == 2
+    assert said.output.startswith("perf: --budget: '' is not a time")
+
+
 def test_a_trailing_underscore_is_not_part_of_the_name(commands):
     commands("import_", '"""Take in foreign profiles."""\nclick.echo("imported")')
     assert perf("import").output == "imported\n"
