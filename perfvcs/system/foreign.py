@@ -39,7 +39,7 @@ def beginning(path: Path, most: int) -> str:
     """The first bytes of a file as text; empty if it cannot be read."""
     try:
         return content(path, most).decode("utf-8", "replace")
-    except OSError:
+    except (OSError, ValueError):  # the name has a NUL
         return ""
 
 

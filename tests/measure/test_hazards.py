@@ -120,6 +120,8 @@ def test_what_a_makefile_includes_is_searched(project: Project) -> None:
     assert named(project, "make bench") == found
     project.write("Makefile", "include mk**/*.mk mk/b**.mk **\n")
     assert named(project, "make data") == ["mk/b.mk:2 downloads"]
+    project.write("Makefile", "bench:\n\tmake -f a\0b x; make -C a\0b x\n\tsudo true\n")
+    assert named(project, "make bench") == ["Makefile:3 asks for root"]
     project.write("tests/Makefile", "sinclude ../mk/b.mk\n")
     assert named(project, "make -C tests data") == ["mk/b.mk:2 downloads"]
 
