@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from perfvcs.measure.sites import Sites
 
 SHELL = "/bin/sh"
-TAIL = 4096  # bytes of a command's output in which its reason is looked for
+TAIL = 4096  # characters of a command's output in which its reason is looked for
+# bytes of it in which the tests that passed are counted: cargo says them for each crate
+COUNTED = 4_000_000
 SHORT = 0.1  # of what is left of the budget: a command that takes less is run on the base, too
 # by pytest, cargo, jest and mocha; unittest; prove; ctest; GoogleTest; node
 PASSED_TESTS = re.compile(
@@ -115,9 +117,9 @@ class Correctness:
             except LaunchError as error:
                 return _Outcome(str(error), left)
             size = output.seek(0, os.SEEK_END)
-            output.seek(max(0, size - TAIL))
+            output.seek(max(0, size - COUNTED))
             said = output.read().decode("utf-8", "replace")
-        reason = _reason(execution, said, left)
+        reason = _reason(execution, said[-TAIL:], left)
         return _Outcome(reason, left, timed_out=execution.timed_out, tests=_tests(said))
 
 

@@ -212,6 +212,13 @@ class TestCorrectness:
         correct(sites, 1, None, self.looked.append)
         assert correct.check.word == "passed"
 
+    def test_tests_are_counted_before_a_long_output(self, sites: Any) -> None:
+        more = "for n in $(seq 1000); do echo test $n ... ok; done; echo 2 passed"
+        command = f"echo 2 passed; case $PWD in */1) {more};; *) echo 1 passed;; esac"
+        correct = Correctness([command], time.monotonic() + 60.0)
+        correct(sites, 1, None, self.looked.append)
+        assert correct.check.word == "passed"
+
 
 class TestLayout:
     GAIN = msgspec.structs.replace(
