@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import filecmp
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,8 @@ def standing_in(
 
 def installed(project: Project, candidate: Candidate, base: Path, own: Path) -> list[str]:
     """The files of a candidate's ``own`` virtual environment that run in the place of what a
-    benchmark starts, or by themselves before it, and are not in that of the ``base``.
+    benchmark starts, or by themselves before it, and are not in that of the ``base``. A text may
+    speak of what is no program, such as a package: only one that is on PATH is replaced.
     """
     if base == own:
         return []
@@ -67,7 +69,8 @@ def installed(project: Project, candidate: Candidate, base: Path, own: Path) -> 
         known = committed(project, candidate.base)
         spoken = Spoken.of(project, candidate.base, known, candidate.table)
         words = {word for text in commands(candidate.table) for word in text.split()}
-        new += [f"bin/{name}" for name in programs & (spoken.paths | words)]
+        outside = {name for name in programs & spoken.paths if shutil.which(name)}
+        new += [f"bin/{name}" for name in outside | (programs & words)]
     return sorted({*new})
 
 
@@ -85,6 +88,8 @@ def _unasked(environment: Path) -> Iterator[tuple[str, str]]:
                 yield VERSION.sub("", line), file.name
         for name in BY_ITSELF:
             yield from ((file.name, file.name) for file in packages.glob(f"{name}.*"))
+        if not (packages / "pytest").exists():  # so that nothing loads its plugins
+            continue
         for file in packages.glob("*.dist-info/entry_points.txt"):
             for section in PLUGINS.findall(beginning(file, LARGEST)):
                 for line in filter(None, map(str.strip, section.split("\n"))):

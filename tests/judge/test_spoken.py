@@ -198,7 +198,8 @@ def test_a_new_file_that_the_change_itself_needs_stays_and_decides(project: Repo
 def test_what_an_installation_lets_run_unasked_or_in_the_place_of_a_program(
     project: Repository, tmp_path: Path
 ) -> None:
-    base = project.commit("Base", **{"bench.sh": "for n in $(seq 9); do work; done\n"})
+    text = "for n in $(seq 9); do work; python -c 'import new_of_package'; done\n"
+    base = project.commit("Base", **{"bench.sh": text})
     environments = [tmp_path / name for name in ("base", "own")]
     for version, environment in enumerate(environments):
         packages = environment / "lib" / "python3.11" / "site-packages"
@@ -212,14 +213,16 @@ def test_what_an_installation_lets_run_unasked_or_in_the_place_of_a_program(
     own = environments[1]
     candidate: Any = SimpleNamespace(base=base, table=table(SHELL))
     repository = Project.find(project.root)
-    (own / "bin" / "other").touch()
+    for name in ("other", "new_of_package"):
+        (own / "bin" / name).touch()
     (packages / "folders.pth").write_text("/a/folder\n")
+    entries = "[console_scripts]\na = b\n[pytest11]\nfast = fast\n[other]\nx = y\n"
+    (packages / "work-1.dist-info" / "entry_points.txt").write_text(entries)
     assert installed(repository, candidate, *environments) == []
+    (packages / "pytest").mkdir()
     (own / "bin" / "seq").touch()
     (packages / "fast.pth").write_text("/a/folder\nimport fast\n")
     (packages / "sitecustomize.py").write_text("")
-    entries = "[console_scripts]\na = b\n[pytest11]\nfast = fast\n[other]\nx = y\n"
-    (packages / "work-1.dist-info" / "entry_points.txt").write_text(entries)
     assert installed(repository, candidate, *environments) == [
         "bin/seq",
         "fast.pth",
