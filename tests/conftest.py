@@ -467,7 +467,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     driver = webdriver.Chrome(
         options=options, service=webdriver.ChromeService("/usr/bin/chromedriver")
     )
-    driver.set_script_timeout(60)
+    driver.set_script_timeout(300)
     yield driver
     driver.quit()
 

@@ -75,7 +75,10 @@ def programs() -> list[Known]:
 
 
 def run_of(
-    argv: tuple[str, ...], folder: Path, env: Mapping[str, str] | None = None, timeout: float = 60.0
+    argv: tuple[str, ...],
+    folder: Path,
+    env: Mapping[str, str] | None = None,
+    timeout: float = 300.0,
 ) -> Run:
     """A prepared run with a scratch folder of its own."""
     number = len(list(folder.glob("scratch-*")))

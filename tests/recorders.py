@@ -49,7 +49,7 @@ class Recorder:
         return Run(
             argv,
             **(
-                {"cwd": self.folder, "env": env, "scratch": scratch, "uid": "all", "timeout": 60.0}
+                {"cwd": self.folder, "env": env, "scratch": scratch, "uid": "all", "timeout": 300.0}
                 | overrides
             ),
         )  # type: ignore[arg-type]
@@ -276,7 +276,7 @@ def both(recorder: Recorder, argv: list[str], function: str = "program:f") -> tu
             env=env,
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            timeout=60,
+            timeout=300,
             check=False,
         )
         found.append((done.returncode, done.stdout.decode(), done.stderr.decode()))

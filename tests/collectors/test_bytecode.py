@@ -45,7 +45,7 @@ def run(tmp_path):
             env,
             scratch,
             "work",
-            timeout=60,
+            timeout=300,
         )
 
     return make

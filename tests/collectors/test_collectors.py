@@ -84,7 +84,7 @@ def preparing(name: str, folder: Path) -> Prepare:
         env = MappingProxyType({"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"})
         alone = ["-S"] * (name == "instructions")  # what site imports would run under valgrind, too
         prepared = Run(
-            (sys.executable, *alone, str(program)), cwd, env, scratch, "whole", timeout=60.0
+            (sys.executable, *alone, str(program)), cwd, env, scratch, "whole", timeout=300.0
         )
         return replace(prepared, **changed)  # type: ignore[arg-type]
 

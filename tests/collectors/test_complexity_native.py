@@ -70,7 +70,7 @@ def run_of(program: Path, scratch: Path, *args: str, cwd: Path | None = None, **
         {**os.environ, **env},
         scratch,
         "program",
-        timeout=60,
+        timeout=300,
     )
 
 
@@ -482,12 +482,12 @@ def test_of_nested_calls_the_outermost_is_recorded_or_all(build, record):
 def test_each_call_has_the_pace_that_the_machine_had_then(build, record):
     program = build(
         """__attribute__((noinline)) long work(long n) { long sum = 0; for (long i = 0; i < n; i++) sum += i ^ sum; return sum; }
-        int main(void) { long sum = 0; for (int i = 0; i < 3000; i++) sum += work(10000 + i); return sum == 0; }""",
+        int main(void) { long sum = 0; for (int i = 0; i < 3000; i++) sum += work(100000 + i); return sum == 0; }""",
         "-O1",
     )
     calls = record(program, "work=n", keep=5000)
     # in the order of their starts
-    assert calls.size.tolist() == [10000 + number for number in range(3000)]
+    assert calls.size.tolist() == [100_000 + number for number in range(3000)]
     assert ((calls.pace > 2e-7) & (calls.pace < 1e-3)).all()
 
 
@@ -765,7 +765,7 @@ def execute(program: Path, folder: Path, **env: str) -> tuple[int, bytes, bytes]
         env={**os.environ, **env},
         capture_output=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     return done.returncode, done.stdout, done.stderr
 

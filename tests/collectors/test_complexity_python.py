@@ -153,14 +153,14 @@ def test_coroutines_are_measured_while_they_run_only(recorder):
         async def f(n):
             for _ in range(n):
                 time.sleep(0.01)
-                await asyncio.sleep(0.15)
+                await asyncio.sleep(0.3)
             return n
         async def main(): return await asyncio.gather(f(1), f(2), f(3))
         assert asyncio.run(main()) == [1, 2, 3]
     """
     assert recorder(code, "f") == {"f": [1, 2, 3]}
     for count, value in enumerate(durations(recorder, "f"), 1):
-        assert 0.01 * count <= value < 0.01 * count + 0.1
+        assert 0.01 * count <= value < 0.3 * count
 
 
 def test_what_a_coroutine_awaits_is_its_own_while_that_runs(recorder):
@@ -346,7 +346,7 @@ def test_what_ran_before_exec_is_kept(recorder):
 
 
 def test_each_call_has_the_pace_that_the_machine_had_then(recorder):
-    recorder("def f(n): return sum(range(n))\nfor i in range(2000): f(1000 + i)", "f=n")
+    recorder("def f(n): return sum(range(n))\nfor i in range(2000): f(20_000 + i)", "f=n")
     assert ("pace" in recorder.seen.values) == (launcher.engine() != "wait4/1")
     pace = recorder.seen.values.get("pace", [1e-6])
     assert all(2e-7 < one < 1e-3 for one in pace)

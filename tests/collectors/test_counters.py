@@ -4,7 +4,6 @@ when it cannot see everything.
 
 from __future__ import annotations
 
-import itertools
 import os
 import re
 import subprocess
@@ -15,12 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from statistics import mode
 
 import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sampling import Sampling
 
 from perfvcs import launcher
 from perfvcs.collectors import counters as module
@@ -44,15 +43,25 @@ pytestmark = pytest.mark.needs("cc")
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Run]:
-    """A prepared run of a Python script."""
+def sampling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sampling:
+    return Sampling(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def run(tmp_path: Path, sampling: Sampling) -> Callable[..., Run]:
+    """A prepared run of a Python script, which may wait until it is ``sampled``."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
 
     def prepare(script: str, **fields: object) -> Run:
         env = {"PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
         prepared = Run(
-            (sys.executable, "-S", "-c", script), tmp_path, env, scratch, "whole", timeout=30.0
+            (sys.executable, "-S", "-c", sampling.waits + script),
+            tmp_path,
+            env,
+            scratch,
+            "whole",
+            timeout=300.0,
         )
         return replace(prepared, **fields)  # type: ignore[arg-type]
 
@@ -101,12 +110,15 @@ def waiting(script: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 
 def test_levels_are_those_of_all_processes_together(run: Callable[..., Run]) -> None:
     script = """
-import subprocess, threading, time
-children = [subprocess.Popen(["sleep", "30"]) for _ in range(2)]
+import subprocess, threading
+children = [subprocess.Popen(["sleep", "961.25"]) for _ in range(2)]
 files = [open("/dev/null") for _ in range(40)]
 memory = bytearray(b"x" * (64 << 20))
-threads = [threading.Thread(target=time.sleep, args=(0.5,)) for _ in range(3)]
+over = threading.Event()
+threads = [threading.Thread(target=over.wait) for _ in range(3)]
 for thread in threads: thread.start()
+sampled(2)
+over.set()
 for thread in threads: thread.join()
 for child in children: child.kill()
 """
@@ -122,13 +134,12 @@ for child in children: child.kill()
 def test_samples_are_numbered_by_the_interval_and_the_machine_stands_beside_them(
     run: Callable[..., Run],
 ) -> None:
-    found = Counters(interval=0.1).collect(run("import time; time.sleep(0.55)", size=7.0))
+    found = Counters(interval=0.1).collect(run("sampled(4)", size=7.0))
     numbers = [
         number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"
     ]
-    assert (
-        numbers[0] == 0 and numbers[1:] == sorted(set(numbers[1:])) and 3 <= len(numbers[1:]) <= 6
-    )
+    assert numbers[0] == 0 and numbers[1:] == sorted(set(numbers[1:]))
+    assert 4 <= len(numbers[1:]) <= numbers[-1]
     assert found.iteration[len(numbers) :] == numbers[1:]
     assert found.uid == ["whole"] * len(numbers) + [MACHINE_ROWS] * (len(numbers) - 1)
     assert found.size == [7.0] * len(numbers) + [None] * (len(numbers) - 1)
@@ -144,20 +155,20 @@ def test_samples_are_numbered_by_the_interval_and_the_machine_stands_beside_them
 
 
 @pytest.mark.slow
-def test_rates_add_up_to_what_was_used(run: Callable[..., Run]) -> None:
+def test_rates_add_up_to_what_was_used(run: Callable[..., Run], sampling: Sampling) -> None:
     script = """
 import os, time
 file = os.open("out", os.O_CREAT | os.O_WRONLY)
 for _ in range(60):
     os.write(file, b"x" * 10_000)
     time.sleep(0.01)
-time.sleep(0.2)
+sampled(2)
 """
     found = Counters(interval=0.1).collect(run(script))
-    written = sum(samples(found, "write_char_rate")) * 0.1
-    assert 500_000 < written < 700_000
+    written = sampling.used(samples(found, "write_char_rate"))
+    assert written == pytest.approx(605_000, abs=5001)
     assert total(found, "write_chars") >= 600_000
-    assert sum(samples(found, "voluntary_switch_rate")) * 0.1 >= 40
+    assert sampling.used(samples(found, "voluntary_switch_rate")) > 59.9
 
 
 def test_totals_are_those_of_all_processes_that_ended(run: Callable[..., Run]) -> None:
@@ -202,21 +213,27 @@ print(sum(one.ru_utime + one.ru_stime for one in used), sum(one.ru_minflt for on
 def test_switches_of_threads_that_ended_stay_counted() -> None:
     script = """
 import threading, time
+slept, over = threading.Barrier(4), threading.Event()
 def work():
     for _ in range(50): time.sleep(0.002)
+    slept.wait(), over.wait()
 threads = [threading.Thread(target=work) for _ in range(3)]
 for thread in threads: thread.start()
-print(flush=True)
+slept.wait(); print(flush=True); input(); over.set()
 for thread in threads: thread.join()
 print(flush=True)
 """
     with waiting(script) as (process, _):
+        assert process.stdin and process.stdout
         tree = ProcessTree(process.pid)
-        while tree.read()[0]["threads"] > 1:
-            time.sleep(0.01)
-        used = tree.read()[1]
+        assert tree.read()[0]["threads"] == 4
+        process.stdin.write("\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        levels, used = tree.read()
         tree.close()
-    assert used["voluntary_switch_rate"] >= 50
+    assert levels["threads"] == 1
+    assert used["voluntary_switch_rate"] >= 150
     assert used["timeslice_rate"] >= used["voluntary_switch_rate"]
 
 
@@ -245,8 +262,8 @@ child.stdout.readline(); print(flush=True); input(); child.communicate(b"\\n"); 
 
 def test_a_process_that_was_not_waited_for_is_no_process_any_more() -> None:
     with waiting(
-        "import subprocess, time; child = subprocess.Popen(['true']); time.sleep(0.3);"
-        " print(flush=True)"
+        "import os, subprocess; child = subprocess.Popen(['true']); os.waitid(os.P_PID, child.pid,"
+        " os.WEXITED | os.WNOWAIT); print(flush=True)"
     ) as (process, _):
         tree = ProcessTree(process.pid)
         levels = tree.read()[0]
@@ -256,14 +273,13 @@ def test_a_process_that_was_not_waited_for_is_no_process_any_more() -> None:
 
 def test_daemons_belong_to_the_tree_and_are_stopped(run: Callable[..., Run]) -> None:
     script = """
-import os, subprocess, time
+import subprocess
 subprocess.run(["sh", "-c", "setsid sleep 961.5 & exit 0"])
-time.sleep(0.4)
+sampled(3)
 """
     found = Counters(interval=0.05).collect(run(script))
-    # samples come before the shell and while it is there, too
-    since = list(itertools.dropwhile(lambda count: count < 2, samples(found, "processes")))
-    assert mode(since) == 2
+    # samples come before the shell and while it is there, and after the script, too
+    assert samples(found, "processes").count(2) >= 3
     assert any(
         "left 1 process(es) running, which perf stopped: wait for" in warning
         for warning in found.warnings
@@ -287,16 +303,16 @@ def running(word: str) -> list[str]:
 @pytest.mark.parametrize(
     "script",
     [
-        "import os, time\nos.closerange(0, 256)\ntime.sleep(0.4)",
-        "import os, time\nos.chdir('/')\nos.environ.clear()\ntime.sleep(0.4)",
+        "import os\nos.closerange(0, 256)\nsampled(2)",
+        "import os\nos.chdir('/')\nos.environ.clear()\nsampled(2)",
         (
-            "import signal, time\nfor n in range(1, 32):\n    n in (9, 19) or signal.signal(n,"
-            " signal.SIG_IGN)\ntime.sleep(0.4)"
+            "import signal\nfor n in range(1, 32):\n    n in (9, 19) or signal.signal(n,"
+            " signal.SIG_IGN)\nsampled(2)"
         ),
-        "import time\nend = time.time() + 0.4\nwhile time.time() < end: print('x' * 1_000_000)",
+        "sampled(2, sleep=lambda _: print('x' * 1_000_000))",
         (
-            "import os, time\nos.setsid if os.getsid(0) != os.getpid() else os.fork() and"
-            " os._exit(0)\ntime.sleep(0.4)"
+            "import os\nos.setsid if os.getsid(0) != os.getpid() else os.fork() and"
+            " os._exit(0)\nsampled(2)"
         ),
     ],
     ids=[
@@ -325,7 +341,7 @@ def test_a_program_that_ends_at_once_has_totals_and_a_hint(run: Callable[..., Ru
 @pytest.mark.parametrize(
     ("interval", "skip", "cure"),
     [
-        (0.1, 0.9, "shorten `skip` (0.9 s at both ends) or give it more to do"),
+        (0.1, 30.0, "shorten `skip` (30 s at both ends) or give it more to do"),
         (10.0, 0.01, "shorten `interval` (10 s) or give it more to do"),
     ],
 )
@@ -391,10 +407,11 @@ def test_a_program_that_hangs_is_stopped_with_its_children(run: Callable[..., Ru
 
 @pytest.mark.slow
 def test_groups_are_distinguished_by_a_word_of_their_command_line(
-    run: Callable[..., Run], tmp_path: Path
+    run: Callable[..., Run], tmp_path: Path, sampling: Sampling
 ) -> None:
     (tmp_path / "database.py").write_text(
-        "import subprocess\nx = bytearray(b'x' * (64 << 20))\nsubprocess.run(['sleep', '0.6'])\n"
+        "import subprocess\nx = bytearray(b'x' * (64 << 20))\nchild = subprocess.Popen(['sleep', '961.75'])\n"
+        f"{sampling.waits}sampled(2)\nchild.kill(); child.wait()\n"
     )
     (tmp_path / "web.py").write_text(
         "import subprocess, sys\nsubprocess.run([sys.executable, '-S', 'database.py'])\n"
@@ -443,10 +460,11 @@ input(); child.communicate(bytes([10])); print(flush=True)
 @pytest.mark.usefixtures("no_compiler")
 def test_without_a_compiler_the_tree_is_as_complete(run: Callable[..., Run]) -> None:
     script = """
-import subprocess, time
-subprocess.Popen(["/bin/sleep", "0.5"], start_new_session=True)
+import subprocess
+child = subprocess.Popen(["/bin/sleep", "961.125"], start_new_session=True)
 x = bytearray(b"x" * (32 << 20))
-time.sleep(0.5)
+sampled(2)
+child.kill(); child.wait()
 """
     found = Counters(interval=0.05).collect(run(script))
     assert Counters().engine.endswith("wait4/1")
@@ -456,22 +474,22 @@ time.sleep(0.5)
     assert any("memory is not measured" in warning for warning in found.warnings)
 
 
-def test_a_command_is_found_below_its_launcher() -> None:
+def test_a_command_is_found_below_its_launcher(tmp_path: Path) -> None:
     seen: list[int | None] = []
-    found = threading.Event()
 
     def started(root: int) -> None:
         def look() -> None:
             while (pid := leader(root)) is None:
                 time.sleep(0.005)
             seen.append(pid)
-            found.set()
+            (tmp_path / "found").touch()
 
-        threading.Thread(target=look).start()
+        threading.Thread(target=look, daemon=True).start()
 
     options = launcher.LaunchOptions(started=started)
-    launcher.launch(["/bin/sleep", "0.5"], cwd=Path("/"), env={}, timeout=20, options=options)
-    assert found.wait(5) and seen and leader(os.getpid()) is None
+    words = ["/bin/sh", "-c", "until [ -e found ]; do /bin/sleep 0.01; done"]
+    launcher.launch(words, cwd=tmp_path, env={}, timeout=120, options=options)
+    assert seen and leader(os.getpid()) is None
 
 
 # Options, engines and events
@@ -550,7 +568,9 @@ def test_what_the_kernel_forbids_is_an_os_error() -> None:
         events._open("cycles", 1 << 40)
 
 
-def test_events_of_this_thread_itself_do_not_count(run: Callable[..., Run]) -> None:
+def test_events_of_this_thread_itself_do_not_count(
+    run: Callable[..., Run], sampling: Sampling
+) -> None:
     if "context_switches" not in events.available()[1]:
         pytest.skip("the kernel permits no events here")
     counted = events.Events()
@@ -563,10 +583,10 @@ def test_events_of_this_thread_itself_do_not_count(run: Callable[..., Run]) -> N
     counted.close()
     assert counted.read() == {}
     found = Counters(interval=0.1, events=True).collect(
-        run("import time\nfor _ in range(300): time.sleep(0.001)")
+        run("import time\nfor _ in range(300): time.sleep(0.001)\nsampled(2)")
     )
     assert 300 <= total(found, "context_switches") < 2000
-    assert sum(samples(found, "context_switch_rate")) * 0.1 > 150
+    assert sampling.used(samples(found, "context_switch_rate")) > 299.9
 
 
 def test_counts_are_scaled_up_when_counters_took_turns() -> None:
@@ -635,7 +655,7 @@ def test_counters_of_another_user_are_left_out_and_reported(
         return real(path, *args, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(processes.os, "open", refuse)
-    found = Counters(interval=0.05).collect(run("import time; time.sleep(0.5)"))
+    found = Counters(interval=0.05).collect(run("sampled(2)"))
     assert any(
         "1 of its processes belong to another user, whose counters are hidden: run perf as root"
         in text
@@ -668,8 +688,8 @@ def test_more_processes_than_files_may_be_open_are_sampled_all_the_same(
 ) -> None:
     monkeypatch.setattr(processes, "MOST_OPEN_FILES", WatchedProcess.opened + 2)
     script = (
-        "import subprocess\nfor child in [subprocess.Popen(['sleep', '0.5']) for _ in range(5)]:"
-        " child.wait()"
+        "import subprocess\nchildren = [subprocess.Popen(['sleep', '961.375']) for _ in range(5)]\n"
+        "sampled(2)\nfor child in children: child.kill(), child.wait()"
     )
     found = Counters(interval=0.05).collect(run(script))
     assert max(samples(found, "processes")) == 6 and max(samples(found, "rss")) > 0
@@ -700,16 +720,18 @@ def test_large_trees_are_sampled_less_often_and_that_is_reported(
 
 @pytest.mark.slow
 def test_long_runs_keep_fewer_samples_from_beginning_to_end(
-    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., Run], monkeypatch: pytest.MonkeyPatch, sampling: Sampling
 ) -> None:
     monkeypatch.setattr(treesampler, "MOST_SAMPLES", 8)
-    found = Counters(interval=0.01).collect(run("import time; time.sleep(0.9)"))
+    found = Counters(interval=0.01).collect(run("sampled(20)"))
     numbers = [
         number for uid, number in zip(found.uid, found.iteration, strict=True) if uid == "whole"
     ][1:]
     assert 4 <= len(numbers) <= 8 and numbers == sorted(numbers)
     # a share of the run, which is as long as the machine makes it
-    assert numbers[0] <= numbers[-1] / 2 and numbers[-1] > 45
+    first, *seen = (moment.at for moment in sampling.taken if moment.tree[0]["processes"])
+    assert numbers[0] * 0.01 <= (first + seen[-1]) / 2 - sampling.taken[0].at
+    assert numbers[-1] > 45
     assert len(samples(found, "machine_busy", MACHINE_ROWS)) == len(numbers)
 
 

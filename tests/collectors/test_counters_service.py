@@ -13,13 +13,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cases import each
-from conftest import ROOT
+from conftest import ROOT, processes_in
+from sampling import Sampling
 from test_counters import samples, total
 
 from perfvcs import launcher
@@ -53,7 +53,7 @@ while True:
     connection.sendall(said)
     connection.close()
 """
-# Asks some times: `load.py PORT TIMES WORD`
+# Asks some times: `load.py PORT TIMES WORD [sampled|hang]`; waits until it is sampled, or for long
 LOAD = """
 import socket, sys, time
 for _ in range(int(sys.argv[2])):
@@ -61,17 +61,23 @@ for _ in range(int(sys.argv[2])):
         connection.sendall(sys.argv[3].encode())
         connection.recv(100)
     time.sleep(0.02)
+if "sampled" in sys.argv: sampled(2)
 if "hang" in sys.argv: time.sleep(952.5)
 """
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Callable[..., Run]:
+def sampling(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sampling:
+    return Sampling(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def run(tmp_path: Path, sampling: Sampling) -> Callable[..., Run]:
     """A prepared load on the server, which is in the folder."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     (tmp_path / "server.py").write_text(SERVER)
-    (tmp_path / "load.py").write_text(LOAD)
+    (tmp_path / "load.py").write_text(sampling.waits + LOAD)
 
     def prepare(*words: str, **fields: object) -> Run:
         argv = (sys.executable, "-S", "load.py", "{port}", *(words or ("10", "hello")))
@@ -79,31 +85,21 @@ def run(tmp_path: Path) -> Callable[..., Run]:
             "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
-        return replace(Run(argv, tmp_path, env, scratch, "whole", timeout=30.0), **fields)  # type: ignore[arg-type]
+        return replace(Run(argv, tmp_path, env, scratch, "whole", timeout=300.0), **fields)  # type: ignore[arg-type]
 
     return prepare
-
-
-def there(folder: Path) -> list[str]:
-    """The command lines of processes that run in a folder."""
-    found = []
-    for process in Path("/proc").iterdir():
-        with suppress(OSError):
-            if process.name.isdecimal() and (process / "cwd").readlink() == folder:
-                found.append((process / "cmdline").read_text(errors="replace"))
-    return found
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(tmp_path: Path) -> Iterator[None]:
     """Whatever happens, no process and no thread of ours stays."""
     yield
-    assert not there(tmp_path)
+    assert not processes_in(tmp_path)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("perfvcs")]
 
 
 def counting(how: str = "", **fields: object) -> Counters:
-    options: dict[str, object] = {"port": 0, "within": 10.0} | fields
+    options: dict[str, object] = {"port": 0, "within": 60.0} | fields
     return Counters(
         interval=0.05,
         events=True,
@@ -112,17 +108,21 @@ def counting(how: str = "", **fields: object) -> Counters:
 
 
 def doubts(found: Observations) -> list[str]:
-    """The warnings, without one of few samples: a busy machine gives a sampler few turns."""
+    """The warnings, without those of few samples: a busy machine gives a sampler few turns."""
     return [
         warning
         for warning in found.warnings
-        if not re.match(r"it ended after \d+ samples?: ", warning)
+        if not re.match(
+            r"it ended after \d+ samples?: |it has too many processes to be sa", warning
+        )
     ]
 
 
 @pytest.mark.slow
-def test_the_service_is_sampled_while_the_load_asks_it(run: Callable[..., Run]) -> None:
-    found = counting().collect(run("15", "work"))
+def test_the_service_is_sampled_while_the_load_asks_it(
+    run: Callable[..., Run], sampling: Sampling
+) -> None:
+    found = counting().collect(run("15", "work", "sampled"))
     assert doubts(found) == []
     assert found.metrics.keys() == counting().metrics.keys() >= {"startup"}
     assert set(samples(found, "processes")) == {1.0}, (
@@ -131,13 +131,13 @@ def test_the_service_is_sampled_while_the_load_asks_it(run: Callable[..., Run]) 
     assert min(samples(found, "rss_anon")) > 48 << 20, (
         "the server was ready before the first sample"
     )
-    assert 0.3 < total(found, "wall") < 20
+    assert 0.3 < total(found, "wall") < 300
     assert (
         total(found, "cpu") > 0.1
         and total(found, "startup") > 0
         and total(found, "maxrss") > 48 << 20
     )
-    assert sum(samples(found, "cpu_use")) * 0.05 == pytest.approx(total(found, "cpu"), rel=0.5)
+    assert sampling.used(samples(found, "cpu_use")) == pytest.approx(total(found, "cpu"), rel=0.1)
 
 
 @pytest.mark.slow
@@ -178,13 +178,16 @@ def test_it_is_ready_by_port_line_or_command(
 
 
 @pytest.mark.slow
-def test_without_a_port_nothing_is_filled_in(run: Callable[..., Run], tmp_path: Path) -> None:
+def test_without_a_port_nothing_is_filled_in(
+    run: Callable[..., Run], tmp_path: Path, sampling: Sampling
+) -> None:
     (tmp_path / "server.py").write_text(
         "import signal\nprint('up {port}', flush=True)\nsignal.pause()\n"
     )
-    service = Service(cmd="python -S server.py", line="up {port}", stop="INT", patience=5.0)
+    service = Service(cmd="python -S server.py", line="up {port}", stop="INT", patience=60.0)
+    load = "assert '{port}' == '{' 'port}'\nsampled(2)"
     found = Counters(interval=0.05, service=service).collect(
-        run(argv=("/bin/sh", "-c", "test '{port}' = '{'port'}'; sleep 1"))
+        run(argv=(sys.executable, "-S", "-c", sampling.waits + load))
     )
     assert samples(found, "rss") and doubts(found) == []
 
@@ -247,7 +250,7 @@ def test_a_service_that_does_not_start_is_named_with_what_it_said(
         ),
         ({"port": None, "line": "hello"}, "no line of its output has 'hello'"),
         (
-            {"port": None, "ready": "python -S -c 'raise SystemExit(\"not yet\")'"},
+            {"port": None, "ready": "sh -c 'echo not yet >&2; exit 1'", "within": 5},
             "exited with status 1: not yet",
         ),
     ],
@@ -256,7 +259,7 @@ def test_a_service_that_is_never_ready_is_stopped(
     run: Callable[..., Run], fields: dict[str, object], reason: str
 ) -> None:
     service = Service(cmd="python -S server.py 0 silent", **({"port": 0, "within": 2} | fields))  # type: ignore[arg-type]
-    with pytest.raises(CollectError, match=rf"was not ready within 2 s: .*{reason}"):
+    with pytest.raises(CollectError, match=rf"was not ready within [25] s: .*{reason}"):
         Counters(service=service).collect(run())
 
 
@@ -286,7 +289,7 @@ def test_a_service_that_ignores_its_signal_is_killed_and_that_is_reported(
 
 
 def test_daemons_that_a_service_leaves_are_stopped_and_reported(run: Callable[..., Run]) -> None:
-    found = counting("daemons").collect(run())
+    found = counting("daemons").collect(run("10", "hello", "sampled"))
     assert any(
         "the service left 1 process(es) running, which perf stopped: have it wait" in text
         for text in found.warnings
@@ -365,7 +368,8 @@ def test_without_a_compiler_it_works_too(
     monkeypatch.setattr(
         launcher, "_prepared", lambda: (None, "times are taken from Python: there is no C compiler")
     )
-    assert min(samples(counting().collect(run()), "rss")) > 48 << 20
+    sampled = counting().collect(run("10", "hello", "sampled"))
+    assert min(samples(sampled, "rss")) > 48 << 20
     with pytest.raises(
         CollectError, match=r"the service ended before it was stopped: .* was killed by SIGSEGV"
     ):

@@ -135,7 +135,7 @@ def collect(tmp_path: Path) -> Collect:
 
     def collected(
         *argv: object,
-        timeout: float = 60.0,
+        timeout: float = 300.0,
         env: dict[str, str] | None = None,
         cpus: tuple[int, ...] = (),
         **options: object,

@@ -96,7 +96,7 @@ def test_the_functions_of_each_test_are_known(tmp_path: Path, version: str) -> N
     path = os.pathsep.join(filter(None, (str(root / "src"), packages)))
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     found = Pytest(repeat=1).collect(
-        Run((python, "-m", "pytest", "-q"), root, env, scratch, "tests", timeout=120.0)
+        Run((python, "-m", "pytest", "-q"), root, env, scratch, "tests", timeout=300.0)
     )
     assert found.reached is not None and not found.warnings
     ran = {
@@ -161,7 +161,7 @@ def test_a_test_that_starts_processes_is_marked(tmp_path: Path, version: str) ->
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
     found = Pytest(repeat=0).collect(
-        Run((python, "-m", "pytest", "-q"), root, env, scratch, "tests", timeout=120.0)
+        Run((python, "-m", "pytest", "-q"), root, env, scratch, "tests", timeout=300.0)
     )
     assert found.reached is not None
     number = found.reached.functions.index("(processes)")
@@ -320,7 +320,8 @@ def test_a_slower_function_is_found_in_the_tests_that_run_it_and_nowhere_else(pr
     slower = {
         change["uid"]
         for change in report["changes"]
-        if change["word"] == "degradation" and change["metric"] == "wall"
+        if (change["word"], change["metric"]) == ("degradation", "wall")
+        if change["effect"] > 1  # not what a busy machine adds to a time
     }
     assert slower == {"test_lib.py::test_work", "test_lib.py::test_both"}
     repository = Repository.find()

@@ -18,6 +18,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import happens
 
 from perfvcs.collectors._shared import frames
 from perfvcs.collectors.samples import Samples, attach, linux, pyspy, sampler
@@ -50,9 +51,15 @@ main()
 SORT = """
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 __attribute__((noinline)) long inner(long count) { long sum = 0; for (long i = 0; i < count; i++) sum += i % 7 * sum % 5 + 1; return sum; }
 __attribute__((noinline)) long outer(long count) { return inner(count) + 1; }
-int main(int argc, char **argv) { printf("%ld\\n", outer(argc > 1 ? atol(argv[1]) : 60000000)); return 0; }
+int main(int argc, char **argv)
+{
+    printf("%ld\\n", outer(argc > 1 ? atol(argv[1]) : 60000000));
+    FILE *used = fopen("used", "a");
+    return !used || fprintf(used, "%f\\n", (double)clock() / CLOCKS_PER_SEC) < 0 || fclose(used);
+}
 """
 
 
@@ -67,7 +74,7 @@ def run(tmp_path: Path) -> Callable[..., Run]:
         scratch.mkdir()
         cwd.mkdir()
         env = MappingProxyType({"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"})
-        return replace(Run(argv, cwd, env, scratch, "job", timeout=60.0), **changed)  # type: ignore[arg-type]
+        return replace(Run(argv, cwd, env, scratch, "job", timeout=300.0), **changed)  # type: ignore[arg-type]
 
     return prepare
 
@@ -131,6 +138,11 @@ def shares(found: Observations) -> dict[tuple[str, ...], float]:
         for stack, share in zip(names, found.values["share"][1:], strict=True)
         if share is not None
     }
+
+
+def used(folder: Path) -> float:
+    """The processor time of all programs that ran there, in s, as they saw it themselves."""
+    return sum(map(float, (folder / "used").read_text().split()))
 
 
 # what is seen
@@ -236,16 +248,13 @@ def test_stacks_without_callers_are_reported_with_the_cure(
 def test_the_time_is_that_of_the_processor(compiled: Callable[..., Run]) -> None:
     prepared = compiled()
     found = Samples().collect(prepared)
-    before = os.times()
-    subprocess.run([*prepared.argv], check=True, stdout=subprocess.DEVNULL)
-    after = os.times()
-    alone = (
-        after.children_user + after.children_system - before.children_user - before.children_system
+    (lost,) = found.values["lost"][:1]
+    assert (found.values["busy"][0] or 0) + (lost or 0) / 997 == pytest.approx(
+        used(prepared.cwd), rel=0.3
     )
-    assert found.values["busy"][0] == pytest.approx(alone, rel=0.5)
     assert found.values["samples"][0] == sum(value or 0 for value in found.values["samples"][1:])
     assert found.values["busy"][0] == pytest.approx((found.values["samples"][0] or 0) / 997)
-    assert found.values["rate"][0] == 997 and found.values["lost"][0] == 0
+    assert found.values["rate"][0] == 997 and len(found.warnings) == bool(lost)
 
 
 @pytest.mark.slow
@@ -253,12 +262,10 @@ def test_the_time_is_that_of_the_processor(compiled: Callable[..., Run]) -> None
 @pytest.mark.needs("gcc")
 def test_child_processes_are_seen(compiled: Callable[..., Run]) -> None:
     prepared = compiled()
-    shell = replace(prepared, argv=("/bin/sh", "-c", "./sort & ./sort; wait"))
-    once, twice = (
-        Samples().collect(prepared),
-        Samples().collect(replace(shell, scratch=shell.scratch.parent)),
+    found = Samples().collect(
+        replace(prepared, argv=("/bin/sh", "-c", "./sort & ./sort & ./sort & ./sort; wait"))
     )
-    assert (twice.values["samples"][0] or 0) > 1.4 * (once.values["samples"][0] or 0)
+    assert (found.values["busy"][0] or 0) > 0.7 * used(prepared.cwd)
 
 
 @pytest.mark.slow
@@ -546,10 +553,13 @@ def test_a_py_spy_that_fails_is_reported(
     said: str,
     words: str,
 ) -> None:
-    path = tool(tmp_path, f"cat >&2 <<'END'\n{said}\nEND\nexit 1")
+    failed = tmp_path / "failed"
+    path = tool(tmp_path, f"cat >&2 <<'END'\n{said}\nEND\n: >{failed}; exit 1")
     monkeypatch.setattr(pyspy, "_tool", lambda: str(path))
     with pytest.raises(CollectError, match=words) as caught:
-        Samples().collect(python("import time; time.sleep(0.2)"))
+        Samples().collect(
+            python(f"import os, time\nwhile not os.path.exists({str(failed)!r}): time.sleep(0.01)")
+        )
     assert "\n" not in str(caught.value)
 
 
@@ -1031,19 +1041,18 @@ def attached(
         *sampler,
     ]
     return subprocess.run(
-        [*words, *program], env=env, capture_output=True, text=True, check=False, timeout=60
+        [*words, *program], env=env, capture_output=True, text=True, check=False, timeout=300
     )
 
 
 def test_a_sampler_is_asked_to_end_and_then_made_to(tmp_path: Path) -> None:
-    path = tool(tmp_path, "trap 'echo asked; exit 0' INT; while :; do sleep 0.05; done")
-    done = attached(tmp_path, [str(path), "{pid}"], ["/bin/echo", "said"], A="b c")
+    ready = tmp_path / "ready"
+    trap = f"trap 'echo asked; exit 0' INT; : >{ready}; while :; do sleep 0.05; done"
+    path = tool(tmp_path, trap)
+    program = f"until [ -e {ready} ]; do /bin/sleep 0.01; done; echo said"
+    done = attached(tmp_path, [str(path), "{pid}"], ["/bin/sh", "-c", program], A="b c")
     assert (done.returncode, done.stdout, done.stderr) == (0, "said\n", "")
-    for _ in range(100):
-        if (tmp_path / "log").read_text() == "asked\n":
-            break
-        subprocess.run(["sleep", "0.05"], check=True)
-    assert (tmp_path / "log").read_text() == "asked\n"
+    assert happens(lambda: (tmp_path / "log").read_text() == "asked\n")
 
 
 def test_a_program_that_cannot_be_started_leaves_its_reason(tmp_path: Path) -> None:

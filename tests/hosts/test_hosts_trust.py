@@ -29,7 +29,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import (
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from measuring_machines import MeasuringMachine
-from waiting import happens
+from waiting import PATIENCE_SECONDS, happens
 
 from perfvcs.repository import Repository
 
@@ -51,15 +51,15 @@ from distributed.core import rpc
 from distributed.protocol.pickle import dumps
 import logging; logging.getLogger("distributed").setLevel(50)
 from perfvcs.hosts.tls import Pair
-place, addresses = sys.argv[1], sys.argv[2:]
+place, patience, addresses = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
 own = Pair.new().security()
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
 async def attack(address, security):
-    async with rpc(address, timeout=3, connection_args=security.get_connection_args("client")) as them:
-        print(address, (await asyncio.wait_for(them.identity(), 3))["type"])
+    async with rpc(address, timeout=patience, connection_args=security.get_connection_args("client")) as them:
+        print(address, (await asyncio.wait_for(them.identity(), patience))["type"])
         for run in (them.run, them.run_function):
             function, arguments = dumps(os.mknod), dumps((place + "/" + address.rpartition("/")[2],))
-            print(await asyncio.wait_for(run(function=function, args=arguments, wait=True), 3))
+            print(await asyncio.wait_for(run(function=function, args=arguments, wait=True), patience))
 async def tried(address, scheme, security):
     try:
         await attack(f"{scheme}://{address}", security)
@@ -125,8 +125,8 @@ def listening(process: psutil.Process) -> set[str]:
     return {f"{'127.0.0.1' if one.ip in ('0.0.0.0', '::') else one.ip}:{one.port}" for one in heard}
 
 
-def attacked(addresses: set[str], place: Path) -> tuple[str, set[str]]:
-    """What somebody else heard at these addresses, and those that obeyed."""
+def attacked(addresses: set[str], place: Path, patience: float = 3) -> tuple[str, set[str]]:
+    """What somebody else heard at these addresses in that many seconds, and those that obeyed."""
     if os.getuid():
         lack("the right to become another user")
     place.mkdir()
@@ -134,7 +134,7 @@ def attacked(addresses: set[str], place: Path) -> tuple[str, set[str]]:
     for above in place.parents:
         if not (mode := above.stat().st_mode) & 0o001:
             above.chmod(mode | 0o001)
-    command = [sys.executable, "-c", ATTACK, str(place), *addresses]
+    command = [sys.executable, "-c", ATTACK, str(place), str(patience), *addresses]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return done.stdout, {path.name for path in place.iterdir()}
 
@@ -142,7 +142,7 @@ def attacked(addresses: set[str], place: Path) -> tuple[str, set[str]]:
 def by_http(address: str) -> bytes:
     """How an address answers to HTTP."""
     host, _, port = address.partition(":")
-    with socket.create_connection((host, int(port)), timeout=5) as there:
+    with socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS) as there:
         there.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         try:
             return there.recv(100)
@@ -173,7 +173,7 @@ def test_whoever_reaches_a_scheduler_without_certificates_can_run_anything(tmp_p
         addresses = listening(psutil.Process(plain.scheduler.pid)) | listening(
             psutil.Process(plain.workers[0].pid)
         )
-        said, obeyed = attacked(addresses, tmp_path / "made")
+        said, obeyed = attacked(addresses, tmp_path / "made", patience=30)
         assert len(obeyed) == 2, said
         assert "Scheduler" in said and "Worker" in said
         assert any(b"HTTP" in by_http(address) for address in addresses)

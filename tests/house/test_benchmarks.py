@@ -6,8 +6,11 @@ import json
 import re
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
+from statistics import mean
 
 import pytest
 from conftest import ROOT
@@ -21,6 +24,7 @@ from benchmarks.registry import Benchmark, benchmarks
 KNOWN = benchmarks()
 PAGES = sorted(documents.PAGES.glob("*.md"))
 LONGEST = 20.0  # seconds of the processors that a quick size may take; 10 on an idle machine
+LOOP = 0.006  # seconds of a loop over a million numbers; 0.004 on an idle machine
 NAMED = re.compile(r"python -m benchmarks((?: [a-z_]+)+)")
 
 
@@ -43,21 +47,37 @@ def uncovered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COVERAGE_PROCESS_START", raising=False)
 
 
+def loop_seconds() -> float:
+    """The processor time of a loop over a million numbers: others on the same core, or another
+    processor, change it as they change that of a benchmark.
+    """
+    began = time.process_time()
+    sum(range(1_000_000))
+    return time.process_time() - began
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages())
 @pytest.mark.usefixtures("uncovered")
 def test_every_benchmark_runs_at_its_quick_size(page: str, tmp_path: Path) -> None:
     names = [one.name for one in quick() if one.page == page]
     command = [sys.executable, "-m", "benchmarks", *names, "--quick", "--json"]
-    done = subprocess.run(
-        [*command, str(tmp_path / "found")], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    loops: list[float] = []
+    with (tmp_path / "said").open("w") as said:
+        done = subprocess.Popen(
+            [*command, str(tmp_path / "found")], cwd=ROOT, stdout=said, stderr=subprocess.STDOUT
+        )
+        while not loops or done.poll() is None:
+            loops.append(loop_seconds())
+            with suppress(subprocess.TimeoutExpired):
+                done.wait(1)
+    assert done.returncode == 0, (tmp_path / "said").read_text()[-6000:]
     found = json.loads((tmp_path / "found").read_text())
     assert [one["benchmark"] for one in found] == names
     for one in found:
         assert one["rows"], one["benchmark"]
-        assert one["cpu"] < LONGEST, (one["benchmark"], one["cpu"])
+        longest = LONGEST * max(1.0, mean(loops) / LOOP)
+        assert one["cpu"] < longest, (one["benchmark"], one["cpu"], longest)
 
 
 def test_the_others_say_why_they_have_no_quick_size() -> None:

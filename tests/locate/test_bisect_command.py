@@ -143,10 +143,10 @@ def test_others_that_differ_are_named_with_their_units(project, perf):
     assert [one["commit"] for one in found["named"]] == [commits[2]]
 
 
-def units(level: float) -> str:
+def units(level: float, noise: float = 0.01) -> str:
     """A program of two units, one of which repeats exactly."""
     other = '    file.write(\'{"uid": "other", "cost": %r}\\n\' % (2 * level))\n'
-    return work(level) + other
+    return work(level, noise) + other
 
 
 def test_the_ends_of_several_units_are_measured_once(project, perf):
@@ -181,7 +181,9 @@ def test_equal_ends_have_nothing_to_look_for(project, perf):
 def test_where_no_verdict_names_a_target_the_bounds_are_printed(project, perf):
     project.configure(f'cmd = "{sys.executable} -S work.py"')
     commits = [
-        project.commit(f"change {number}", **{"work.py": units(1.0) + f"ignored = {number}\n"})
+        project.commit(
+            f"change {number}", **{"work.py": units(1.0, 0.001) + f"ignored = {number}\n"}
+        )
         for number in range(3)
     ]
     out = " ".join(perf("bisect", commits[0], "-m", "cost", code=4).out.split())
@@ -312,7 +314,7 @@ def test_an_interrupted_bisection_goes_on_with_what_it_has(project, perf):
         if "in question" in line:
             break
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert process.returncode == 130 and not processes_in(project.root)
     stored = json.loads((project.root / ".perf" / "bisections.json").read_bytes())[-1]
     assert stored["sessions"] and not stored["ended"]

@@ -36,7 +36,7 @@ def interrupted(folder, words, sign):
     assert process.stderr
     assert any(sign in line for line in process.stderr), sign
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=120)
+    process.communicate(timeout=300)
     return process.returncode
 
 

@@ -329,7 +329,7 @@ class Tab:
     def wait(self, condition: str) -> None:
         from selenium.webdriver.support.ui import WebDriverWait
 
-        WebDriverWait(self.driver, 30).until(
+        WebDriverWait(self.driver, 300).until(
             lambda driver: driver.execute_script(f"return {condition}")
         )
 

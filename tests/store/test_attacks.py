@@ -258,7 +258,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_and_nothing_waits_for_it(
         [sys.executable, "-m", "perfvcs", "status"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=False,
     )
     assert done.returncode == 10
@@ -480,7 +480,7 @@ def test_pipes_and_depths_in_a_store_keep_no_adoption_waiting(project: Project, 
         [sys.executable, "-m", "perfvcs", "init", "--adopt"],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=300,
         check=False,
     )
     assert "Traceback" not in done.stderr

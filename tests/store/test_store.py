@@ -19,6 +19,7 @@ import pytest
 from conftest import TESTS, Project
 from disks import mounted, write_protect
 from samples import sample_profile
+from waiting import happens
 
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.git import stream
@@ -63,6 +64,15 @@ def child(script: str, *args: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", text, *map(str, args)], stdout=subprocess.PIPE, text=True
     )
+
+
+def processes_about(path: Path) -> list[str]:
+    """The command lines with the folder above a path, as of git that outlives who started it."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            found += [line for line in [" ".join(process.cmdline())] if str(path.parent) in line]
+    return found
 
 
 # -- storing and reading ---------------------------------------------------------------------------
@@ -269,11 +279,12 @@ def test_a_kill_while_creating_is_repaired_by_the_next_call(tmp_path: Path) -> N
         time.sleep(generator.uniform(0, 0.25))
         process.kill()
         process.communicate()
+        assert happens(lambda path=path: not processes_about(path))  # type: ignore[misc]
         store = Store.create(path)
         (stored,) = store.add([sample_profile()], "One")
         assert store.read(stored) == sample_profile()
         assert store.fsck() == []
-        # git outlived the one that was killed, and gc takes what is old
+        # gc takes what is old
         for left in path.parent.glob("store.new-*"):
             os.utime(left, (0, 0))
         store.gc()
