@@ -159,6 +159,7 @@ def test_rates_add_up_to_what_was_used(run: Callable[..., Run], sampling: Sampli
     script = """
 import os, time
 file = os.open("out", os.O_CREAT | os.O_WRONLY)
+sampled(1)
 for _ in range(60):
     os.write(file, b"x" * 10_000)
     time.sleep(0.01)
@@ -583,7 +584,7 @@ def test_events_of_this_thread_itself_do_not_count(
     counted.close()
     assert counted.read() == {}
     found = Counters(interval=0.1, events=True).collect(
-        run("import time\nfor _ in range(300): time.sleep(0.001)\nsampled(2)")
+        run("sampled(1)\nfor _ in range(300): time.sleep(0.001)\nsampled(2)")
     )
     assert 300 <= total(found, "context_switches") < 2000
     assert sampling.used(samples(found, "context_switch_rate")) > 299.9

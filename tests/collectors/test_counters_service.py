@@ -137,7 +137,7 @@ def test_the_service_is_sampled_while_the_load_asks_it(
         and total(found, "startup") > 0
         and total(found, "maxrss") > 48 << 20
     )
-    assert sampling.used(samples(found, "cpu_use")) == pytest.approx(total(found, "cpu"), rel=0.1)
+    assert sampling.used(samples(found, "cpu_use")) == pytest.approx(total(found, "cpu"), rel=0.2)
 
 
 @pytest.mark.slow
