@@ -406,6 +406,7 @@ def test_a_commit_is_measured_in_the_background_and_says_so_in_one_line(hooked, 
         commit,
     ]
     assert stub.calls() == [f"{arguments} git=[] leader=True skip=1"]
+    stub.settled()  # what it prints comes after that line
     log = hooked.root / ".perf" / "log" / "post-commit.log"
     assert commit in log.read_text().splitlines()[0]
     assert "a verdict\nperf: a reason\n" in log.read_text()
@@ -935,6 +936,7 @@ def test_status_says_what_is_being_measured(hooked, stub):
 def test_no_process_for_the_check_lets_the_push_through(remote, hooked, stub):
     hooked.commit()
     stub.calls(1)
+    stub.settled()  # else the push waits for the measurement, and says so
     stub.setenv("STUB_NO_FORK", "1")
     done = run("push", "--quiet", "origin", "main")
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)

@@ -40,10 +40,11 @@ Launch = Callable[..., Execution]
 BUSY = "int main(void) { volatile unsigned long n = 100000000; while (n) n--; return 0; }"
 RSS = """#include <stdlib.h>
 int main(void) { volatile char *p = malloc(30 << 20); for (int i = 0; i < 30 << 20; i += 512) p[i] = 1; return 0; }"""
-DAEMON = """#include <unistd.h>
+DAEMON = """#include <sys/wait.h>
+#include <unistd.h>
 int main(void) { /* double fork, a session of its own, standard error kept open */
     if (fork() == 0) { setsid(); if (fork() == 0) { execl("/bin/sleep", "sleep", "987.25", (char *)0); } _exit(0); }
-    sleep(0); usleep(200000); return 0; }"""
+    wait(0); usleep(200000); return 0; }"""
 SPEW = """#include <string.h>
 #include <unistd.h>
 int main(void) {
@@ -315,8 +316,9 @@ def test_the_pace_is_read_while_the_command_runs(native: Launch, tmp_path: Path)
     assert before < readings[0, 0]
     assert readings[-1].sum() < after
     assert (np.diff(readings[:, 0]) > 19_000_000).all()  # not more often: that would disturb
-    # 12,288 additions and loads
-    assert ((readings[:, 1] > 200) & (readings[:, 1] < 1_000_000)).all()
+    # 12,288 additions and loads; a reading that another process interrupts takes longer
+    assert (readings[:, 1] > 200).all()
+    assert np.median(readings[:, 1]) < 1_000_000
     assert found.pace.at([before, after]).tolist() == pytest.approx(
         found.pace.at(readings[[0, -1], 0]).tolist()
     )
@@ -330,7 +332,7 @@ def test_the_pace_is_not_read_unasked_nor_by_the_fallback(launch: Launch) -> Non
 
 def test_the_pace_is_followed_to_the_commands_processor(native: Launch) -> None:
     found = native(
-        *sh("i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"),
+        *sh("i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done"),
         cpus=[min(os.sched_getaffinity(0))],
         pace=True,
     )
@@ -403,8 +405,8 @@ def test_what_ends_by_itself_in_time_is_not_left_over(launch: Launch) -> None:
 
 
 def test_a_chain_of_descendants_is_stopped(launch: Launch) -> None:
-    script = "sh -c 'sh -c \"sleep 984.5 & sleep 984.5; :\" & sleep 984.5; :' & sleep 0.2; exit 4"
-    took = launch(*sh(script))
+    chain = "sh -c 'sh -c \"sleep 984.5 & touch begun; sleep 984.5; :\" & sleep 984.5; :' &"
+    took = launch(*sh(f"{chain} while [ ! -e begun ]; do sleep 0.02; done; exit 4"))
     assert took.status == 4
     assert took.leftover >= 3
     assert gone("sleep 984.5")
@@ -566,7 +568,7 @@ def test_a_launcher_that_is_frozen_is_given_up(
 ) -> None:
     monkeypatch.setattr(launcher, "LAUNCHER_SECONDS", 0.2)
     with pytest.raises(LaunchError, match="SIGKILL"):
-        launch(*sh("kill -STOP $PPID; exec /bin/sleep 976.5"), timeout=0.2)
+        launch(*sh("kill -STOP $PPID; exec /bin/sleep 976.5"), timeout=2)
     assert gone("sleep 976.5")
 
 
