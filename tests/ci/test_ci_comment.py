@@ -253,7 +253,7 @@ def test_nobody_is_there(job: Surroundings) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"http://127.0.0.1:{free.getsockname()[1]}"
-    said = write(replace(job, api=address))
+        said = write(replace(job, api=address))  # while nobody else can get the port
     assert said.startswith(f"no comment: {address}: it cannot be reached (") and said.endswith(
         "4 times"
     )

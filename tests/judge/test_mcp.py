@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from conftest import Project, Said
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from waiting import happens
 
 from perfvcs.errors import UsageError
 
@@ -267,10 +267,7 @@ class TestBadInput:
         temporary.mkdir()
         monkeypatch.setenv("TMPDIR", str(temporary))
         served(worked.root, ask)
-        end = time.monotonic() + 30
-        while running(worked.root) and time.monotonic() < end:
-            time.sleep(0.1)
-        assert not running(worked.root)
+        assert happens(lambda: not running(worked.root))
         assert not [*temporary.iterdir()]
         assert not [*(worked.root / ".perf/tmp").iterdir()]
         assert not [*(worked.root / ".perf/measuring").iterdir()]
@@ -301,7 +298,7 @@ class TestBadInput:
             return await called(client, "judge", budget_seconds=60)
 
         assert served(worked.root, ask)["verdict"] == "proved"
-        assert not running(worked.root)
+        assert happens(lambda: not running(worked.root))
         assert not [*temporary.iterdir()]
 
     @pytest.mark.slow
@@ -369,10 +366,7 @@ class TestBadInput:
         server.stdin.close()
         server.stdout.close()
         server.wait(60)
-        end = time.monotonic() + 60
-        while running(worked.root) and time.monotonic() < end:
-            time.sleep(0.1)
-        assert not running(worked.root)
+        assert happens(lambda: not running(worked.root))
         assert killed or not [*(worked.root / ".perf/measuring").iterdir()]
         worked.write("bench_total.py", BENCH)
         worked.commit("Work")
