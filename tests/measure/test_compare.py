@@ -17,6 +17,7 @@ from perfvcs import formats
 from perfvcs.check.vocabulary import WORDS
 from perfvcs.errors import UsageError
 from perfvcs.measure.typedcommand import Around, expanded, scanned
+from perfvcs.statistics.multiplicity import PAIRS
 
 Perf = Callable[..., Said]
 SLOW = "python3 -S -c 'sum(range(3_000_000))'"
@@ -84,7 +85,8 @@ class TestVerdicts:
         commands = "./alternates 0", "./alternates 1"
         document = compared(perf, *commands, "-w", "0", budget="12s")
         assert document["comparisons"][0]["word"] in ("same", "inconclusive")
-        assert document["pairs"] > 30
+        # more than usual, unless these took so long already
+        assert document["pairs"] > PAIRS or document["seconds"] > 10
         assert document["seconds"] > 4
 
     @pytest.mark.slow
@@ -97,7 +99,7 @@ class TestVerdicts:
         assert wall["least"] <= wall["centre"] <= wall["most"]
         assert document["pairs"] >= 10
 
-    @pytest.mark.slow
+    @pytest.mark.needs("valgrind")
     def test_work_is_counted_exactly_and_settles_no_time(self, perf: Perf) -> None:
         document = compared(perf, "-m", "instructions", "seq 1000", "seq 50000")
         (change,) = document["comparisons"]

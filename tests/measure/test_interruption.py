@@ -28,15 +28,20 @@ workloads = [{ command = "sh stage.sh workload" }]
 executions = 3
 warmup = 1
 """
-# every stage tells that it began, and takes a while
-STAGE = 'echo "$1" >> "$STAGES"; sleep 0.2; exec sleep 0.2{marker}\n'
+# every stage tells that it began, and takes a while; the one that is held, as "work 5", an hour
+STAGE = """\
+echo "$1" >> "$STAGES"
+[ "$1 $(grep -cx "$1" "$STAGES")" != "$HELD" ] || exec sleep 3600
+sleep 0.2
+exec sleep 0.2
+"""
 
 
 @pytest.fixture
 def staged(project: Project) -> Project:
     """A project of two commits whose every stage takes 0.4 s and is written down."""
     project.write("perf.toml", CONFIGURATION)
-    project.commit("one", **{"stage.sh": STAGE.format(marker="0719")})
+    project.commit("one", **{"stage.sh": STAGE})
     project.commit("two", other="x")
     return project
 
@@ -52,6 +57,7 @@ def test_an_interrupt_leaves_nothing_behind(
     stages = tmp_path / "stages"
     stages.touch()
     monkeypatch.setenv("STAGES", str(stages))
+    monkeypatch.setenv("HELD", f"{stage} {count}")
     command = [sys.executable, "-P", "-m", "perfvcs", "collect", "HEAD~1", "HEAD"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     worktrees = staged.root / ".perf" / "worktrees"
@@ -89,11 +95,12 @@ def test_signals_that_are_ignored_disturb_no_execution(project: Project) -> None
     """Below nohup: they go to the whole group, in which a launcher is for a moment, too."""
     project.configure('cmd = "sleep 0.01"\nexecutions = 20')
     project.commit()
-    mute = f"trap '' HUP; exec {shlex.join(COMMAND)} collect HEAD"
+    begun = project.root / ".git/begun"
+    mute = f"trap '' HUP; touch .git/begun; exec {shlex.join(COMMAND)} collect HEAD"
     process = subprocess.Popen(
         ["sh", "-c", mute], stderr=subprocess.PIPE, text=True, start_new_session=True
     )
-    time.sleep(0.2)
+    assert happens(begun.exists)
     while process.poll() is None:
         os.killpg(process.pid, signal.SIGHUP)
         time.sleep(0.0002)
@@ -110,6 +117,11 @@ def running(word: str) -> list[int]:
         for one in found
         if word in (one.info["cmdline"] or ()) and one.info["status"] != psutil.STATUS_ZOMBIE
     ]
+
+
+def seconds() -> str:
+    """So long as nothing else on this machine sleeps: other workers run such tests, too."""
+    return f"3600.{os.getpid()}{time.monotonic_ns()}"
 
 
 def left(project: Project) -> list[str]:
@@ -224,33 +236,34 @@ def test_what_is_ignored_stays_ignored(project: Project) -> None:
 @pytest.mark.slow
 def test_a_build_ends_when_perf_is_killed(project: Project) -> None:
     project.configure('cmd = "true"', top='build = ["sh slow.sh"]')
-    project.commit("one", **{"slow.sh": "sleep 60.0719 & sleep 60.0719\n"})
+    word = seconds()
+    project.commit("one", **{"slow.sh": f"sleep {word} & sleep {word}\n"})
     process = subprocess.Popen(
         [*COMMAND, "collect", "--committed", "--quiet", "HEAD"], stderr=subprocess.DEVNULL
     )
-    assert happens(lambda: len(running("60.0719")) == 2)
+    assert happens(lambda: len(running(word)) == 2)
     process.kill()
     process.wait()
-    assert happens(lambda: not running("60.0719"))
+    assert happens(lambda: not running(word))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_hidden_daemon_of_a_build_ends_with_perf(
     project: Project, tmp_path: Path, number: signal.Signals
 ) -> None:
-    pid = tmp_path / "number"
+    pid, word = tmp_path / "number", seconds()
     project.configure('cmd = "true"', top='build = ["sh build.sh"]')
     project.commit(
         "one",
         **{
             "daemon.py": HIDDEN_DAEMON,
-            "build.sh": f"{sys.executable} -S daemon.py {pid}\nsleep 60.0722\n",
+            "build.sh": f"{sys.executable} -S daemon.py {pid}\nsleep {word}\n",
         },
     )
     process = subprocess.Popen(
         [*COMMAND, "collect", "--committed", "--quiet", "HEAD"], stderr=subprocess.DEVNULL
     )
-    assert happens(lambda: running("60.0722"))
+    assert happens(lambda: running(word))
     daemon = int(pid.read_text())
     assert psutil.pid_exists(daemon)
     process.send_signal(number)
@@ -265,16 +278,16 @@ def test_git_ends_with_perf(
 ) -> None:
     project.commit()
     Repository.find(create=True)
-    slow = tmp_path / "slow"
+    slow, word = tmp_path / "slow", seconds()
     slow.mkdir()
-    (slow / "git").write_text("#!/bin/sh\nsleep 60.0720\n")
+    (slow / "git").write_text(f"#!/bin/sh\nsleep {word}\n")
     (slow / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{slow}{os.pathsep}{os.environ['PATH']}")
     process = subprocess.Popen([*COMMAND, "status"], stderr=subprocess.DEVNULL)
-    assert happens(lambda: running("60.0720"))
+    assert happens(lambda: running(word))
     process.send_signal(number)
     assert process.wait(60) == (-number if number == signal.SIGKILL else 128 + number)
-    assert happens(lambda: not running("60.0720"))
+    assert happens(lambda: not running(word))
 
 
 def test_what_a_command_leaves_running_on_purpose_stays() -> None:

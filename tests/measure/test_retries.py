@@ -184,7 +184,7 @@ def test_retries_can_be_switched_off_for_a_job(project: Project, perf: Perf, tur
 @pytest.mark.parametrize(
     ("job", "reason"),
     [
-        ('cmd = "sh work.sh"\ntimeout = "300ms"', "time-out"),
+        ('cmd = "sh work.sh"\ntimeout = "3s"', "time-out"),
         ('cmd = "./missing"', "does not exist"),
         (
             'cmd = "sh work.sh"\ncollectors = [{ name = "complexity", functions = ["one"] }]',

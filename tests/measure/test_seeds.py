@@ -268,9 +268,10 @@ def test_hypothesis_draws_the_same_examples(
 
 EXAMPLES = """\
 import os
-from hypothesis import given, settings, strategies
+from hypothesis import HealthCheck, given, settings, strategies
 drawn = []
-@settings(derandomize=False)  # which it does where CI is set
+# which it does where CI is set; how long an example takes is for the machine to say
+@settings(derandomize=False, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(strategies.integers())
 def test_one(number):
     drawn.append(number)

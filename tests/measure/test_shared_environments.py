@@ -398,6 +398,8 @@ def test_removing_and_measuring_at_the_same_moment(tools: Path) -> None:
             text=True,
             check=False,
         )
+        # at the latest now, when nobody uses them
+        assert happens(lambda: not [*folder.glob("py*/")] or other.poll() is not None)
         removed, _ = other.communicate("\n")
     assert done.stdout == "measured\n", done.stderr
     assert int(removed) > 0
