@@ -15,7 +15,7 @@ from perfvcs.check.subject import Subject
 from perfvcs.pictures import page
 
 BROWSER = pytest.mark.needs("chromium", "chromedriver")
-LIMIT = 600_000
+LIMIT = 650_000
 
 
 def documents(html: str) -> list[dict[str, Any]]:

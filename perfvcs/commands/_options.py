@@ -78,9 +78,7 @@ def budget_option(help: str, usual: str | None = None) -> Callable[[Any], Any]:
     def read(ctx: click.Context, parameter: click.Parameter, text: str | None) -> float | None:  # noqa: ARG001
         from perfvcs.jobs.config import seconds
 
-        if not text and usual is None:
-            return None
-        return seconds(text or "", "--budget")
+        return None if text is None else seconds(text, "--budget")
 
     return click.option(
         "--budget",

@@ -67,11 +67,16 @@ PYPERF = re.compile(r"\bpyperf\.Runner\b|\bfrom pyperf import\b.{0,200}\bRunner\
 # These take turns for some seconds, however slow one is: as a whole they tell nothing. What starts
 # pyperf as a program is among them.
 FOR_SECONDS = {
-    "python": r"\bpyperf\b|\bautorange\(|\btimeit\.main\(|-m['\", ]{0,9}timeit\b(?!.{0,200}-n)",
-    "shell": r"-m ?(?:pyperf|timeit)\b(?!.{0,200}-n)",
-    "node": rf"\bBenchmark\.Suite\b|{TAKEN}(?:benchmark|tinybench|mitata|benny)['\"]",
-    "perl": r"\b(?:cmpthese|timethese|timethis)\b[\s('\"]{0,9}(?:-|0\b)",
-    "ruby": r"\bBenchmark\.ips\b",
+    "python": re.compile(
+        r"\bpyperf\b|\bautorange\(|\btimeit\.main\(|-m['\", ]{0,9}timeit\b(?!.{0,200}-n)"
+    ),
+    "shell": re.compile(r"-m ?(?:pyperf|timeit)\b(?!.{0,200}-n)"),
+    "node": re.compile(
+        r"\bBenchmark\.Suite\b|(?:\brequire\(|\bfrom |\bimport\(|\bimport )[ \t]{0,9}['\"]"
+        r"(?:benchmark|tinybench|mitata|benny)['\"]"
+    ),
+    "perl": re.compile(r"\b(?:cmpthese|timethese|timethis)\b[\s('\"]{0,9}(?:-|0\b)"),
+    "ruby": re.compile(r"\bBenchmark\.ips\b"),
 }
 # Python's modules alone do nothing: something at the top level has to run
 RUNS = re.compile(r"^(?:if __name__|for |while |with |print|[A-Za-z_][\w.]*\()", re.MULTILINE)
@@ -173,7 +178,8 @@ def _read(root: Path, path: str, names: str) -> BenchmarkScript | None:
     if language == "python" and not RUNS.search(text):
         return None
     pyperf = language == "python" and PYPERF.search(text) is not None
-    if not pyperf and re.search(FOR_SECONDS.get(language, r"\b\B"), text):
+    for_seconds = FOR_SECONDS.get(language)
+    if for_seconds and not pyperf and for_seconds.search(text):
         return None
     times = re.search(TIMES[language], text, re.MULTILINE) is not None
     imports = re.search(IMPORTS[language].replace("NAME", names), text, re.MULTILINE) is not None

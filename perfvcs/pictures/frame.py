@@ -36,7 +36,8 @@ class AxisRule(msgspec.Struct, frozen=True):
     """How far a value axis goes. It spans at least the share ``least`` of its middle, so that noise
     of a percent is no mountain; intervals take at most the share ``room`` of the centres' range on
     either side, since those of few executions can be enormous; ``air`` is left beyond both. A
-    centre far from those around it on its line does not count: it stands at the edge.
+    centre that is further from those around it on its line than the line's last one is from 0 does
+    not count: it stands at the edge.
 
     On a logarithmic axis the air is the power ``log_air`` of the ratio of the ends.
     """
@@ -61,7 +62,7 @@ class AxisRule(msgspec.Struct, frozen=True):
 
     def usual(self, lines: Sequence[Sequence[float]]) -> tuple[float, float]:
         """The lowest and the highest centre that counts."""
-        ranges = [usual_range(line, self.least * abs(line[-1])) for line in lines if len(line)]
+        ranges = [usual_range(line, abs(line[-1])) for line in lines if len(line)]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
     def logarithmic(self, lines: Sequence[Sequence[float]]) -> tuple[float, float]:

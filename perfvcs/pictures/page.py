@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
-PAGE_ROOM = 102_000  # characters of all figures, with which a page of few rows has at most 0.6 MB
+PAGE_ROOM = 150_000  # characters of all figures, with which a page of few rows has at most 0.65 MB
 ROW, FOLDED = 900, 130  # characters of a row, and of one that is compressed
 SKETCHED = ("sample", "units")  # what views draw that a reader sees in sketches or in the table
 UNCOMPRESSED_ROWS = 20  # rows of a table that stand in the page as they are; more are compressed

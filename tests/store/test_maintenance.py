@@ -188,7 +188,7 @@ TIMED = "from time import perf_counter\nbegin = perf_counter()\nprint(perf_count
             ("meson setup build --buildtype=release", "ninja -C build"),
         ),
         (
-            {"Cargo.toml": '[package]\nname = "fast"\n'},
+            {"Cargo.toml": '[package]\nname = "fast"\n', "src/lib.rs": "/// ```\n/// ```\n"},
             "cargo test --release --quiet",
             ("cargo test --release --quiet --no-run",),
         ),

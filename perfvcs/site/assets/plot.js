@@ -65,7 +65,7 @@ perf.plot = (() => {
     if (!points.length) return logarithmic ? [1, 10] : [0, 1];
     const end = (chosen, values) => values.reduce((a, b) => chosen(a, b)), lines = new Map();
     for (const {track, level} of points) if (!lines.get(track)?.push(level)) lines.set(track, [level]);
-    const ranges = Array.from(lines.values(), line => usual(line, least * Math.abs(line.at(-1))));
+    const ranges = Array.from(lines.values(), line => usual(line, Math.abs(line.at(-1))));
     const low = end(Math.min, ranges.map(([low]) => low)), high = end(Math.max, ranges.map(([, high]) => high));
     if (logarithmic && low > 0) {
       const beyond = Math.max(1.002, (high / low) ** power);
