@@ -81,10 +81,11 @@ class TestFair:
     @pytest.mark.slow
     def test_it_is_said_in_at_most_twelve_lines(self, worked: Project, perf: Perf) -> None:
         worked.write("work.py", HALF)
-        said = perf("judge", "--expect", "not-slower", "--budget", "60s", code=0)
+        said = perf("judge", "--expect", "not-slower", "--budget", "60s", code=None)
         lines = said.out.splitlines()
         assert len(lines) <= 12
-        assert lines[0].startswith("proved: the working tree against ")
+        word = {0: "proved", 4: "not decided"}[said.code]  # on a machine that others use
+        assert lines[0].startswith(f"{word}: the working tree against ")
 
 
 class TestTricks:
