@@ -89,7 +89,8 @@ def _changed(report: Report, sure: Sequence[MovedBenchmark]) -> str:
     """
     first = sure[0].first
     whole = _whole(report, first)
-    finding = "; ".join(filter(None, [_became(first), _beside(sure[0])]))
+    said = f"{named(first)} {became(first)}: {numbers_of(first)}"
+    finding = "; ".join(filter(None, [said, _beside(sure[0])]))
     if first.clusters:  # they have no direction
         finding = f"the counters of {named(first)} behave differently"
     others, parts = list(sure[1:]), [finding]
@@ -127,8 +128,13 @@ def _ways(first: Change, others: Sequence[MovedBenchmark]) -> str:
     return f" ({', '.join(moved)})"
 
 
-def _became(first: Change) -> str:
-    return f"{named(first)} became {adjective(first)}: {numbers_of(first)}"
+def became(change: Change) -> str:
+    """``became slower``; of single values that differ since a commit before the target, ``is slower
+    since 80e5b7fea8``.
+    """
+    if change.since:
+        return f"is {adjective(change)} since {change.since[:10]}"
+    return f"became {adjective(change)}"
 
 
 def _beside(entry: MovedBenchmark) -> str:

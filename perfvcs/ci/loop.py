@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.answer import adjective
+from perfvcs.check.answer import became
 from perfvcs.check.change import JudgedBy, NothingToCompare, Report
 from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.movement import entries
@@ -250,6 +250,4 @@ def _text(changes: list[Change]) -> str:
         f"{metric_name(change.metric)} {measured(change)}".rstrip()
         for change in reversed(seen.values())
     ]
-    return shorten(
-        f"{benchmark(changes[0])} became {adjective(changes[0])}: {', '.join(parts)}", NOTE
-    )
+    return shorten(f"{benchmark(changes[0])} {became(changes[0])}: {', '.join(parts)}", NOTE)
