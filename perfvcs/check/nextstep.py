@@ -8,6 +8,7 @@ from math import ceil, hypot, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+from perfvcs.check.change import ASSUMED
 from perfvcs.check.text import revision
 from perfvcs.check.vocabulary import ONE_SIDED
 from perfvcs.statistics.multiplicity import PAIRS
@@ -16,10 +17,6 @@ from perfvcs.text.words import counted
 if TYPE_CHECKING:
     from perfvcs.check.change import Change, Report
 
-IMPORT_ADVICE = (
-    "To settle what was imported: measure in turns (`perf import --in-turns`), import ten earlier"
-    " commits, or, for files of one CI job, --assume-same-machine"
-)
 MOST_PAIRS = 3000  # more are not proposed
 FEWEST_PAIRS = 10  # below which an interval says too little of how many are needed
 EVEN, LIKELY = 0.5, 0.8  # chances that so many pairs settle all
@@ -48,7 +45,7 @@ def settling(
     ]
     ours = [change for change in undecided if change.series not in report.foreign]
     if not ours:
-        return [IMPORT_ADVICE] if undecided else []
+        return [of_imports(report)] if undecided else []
     ours = [change for change in ours if not change.layout]
     if not ours:
         return []
@@ -68,6 +65,16 @@ def settling(
     elif job not in seeded and _deviation(ours, pairs) > INPUTS_VARY:
         steps.append("If its input varies, give it {seed}.")
     return [*steps, "What else could settle it: perf plan"]
+
+
+def of_imports(report: Report) -> str:
+    """How to settle what was imported, without what was asked for already."""
+    in_turns = "To settle what was imported: measure in turns (`perf import --in-turns`),"
+    if report.judged_by.remark == ASSUMED:
+        return f"{in_turns} or import ten earlier commits"
+    return (
+        f"{in_turns} import ten earlier commits, or, for files of one CI job, --assume-same-machine"
+    )
 
 
 def _more(undecided: Sequence[Change], pairs: int, measuring: str, hosts: str) -> str:

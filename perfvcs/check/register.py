@@ -16,14 +16,13 @@ import msgspec
 
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.errors import UsageError, nearest
-from perfvcs.profile.rules import LoweredLimit
+from perfvcs.profile.rules import REGISTER_FILE, LoweredLimit
 from perfvcs.system import disk
 from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import hidden
 
 LIMITS = "limit"  # the table of lowered limits, which is no id
 SHORTEST_ID = 4  # digits that may stand for an id
-REGISTER_FILE = "perf-accepted.toml"
 LARGEST_REGISTER = 2_000_000  # bytes; thousands of acceptances
 TOP = """\
 # Degradations that this project has accepted: `perf check` lists them apart, and does not fail \

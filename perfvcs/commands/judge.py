@@ -86,7 +86,8 @@ class JudgeOptions(NamedTuple):
     multiple=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, exists=True),
-    help="Lay this file over both sides: an input that the change's author does not know.",
+    help="Lay this file over both sides, at its place in the project or, from elsewhere, at the top"
+    " by its name: an input that the change's author does not know, and that a job reads there.",
 )
 @click.option(
     "--same-output", is_flag=True, help="Reject a change that makes a job print something else."

@@ -15,6 +15,7 @@ from perfvcs.jobs.benchmark_files import commands, is_benchmark, measures
 from perfvcs.jobs.commandwords import entered
 from perfvcs.jobs.configchanges import tables
 from perfvcs.jobs.spoken import MAKEFILE, committed, inputs, is_data, making, named, texts
+from perfvcs.profile.rules import REGISTER_FILE, RULES_FILE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -61,7 +62,7 @@ def shadows(
 
     Raises GitError for a part of a clone that is not here.
     """
-    files = [*changed]
+    files = [file for file in changed if file.path not in (RULES_FILE, REGISTER_FILE)]
     before = {
         file.path
         for file in files

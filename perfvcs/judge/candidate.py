@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.register import REGISTER_FILE
 from perfvcs.errors import UsageError, system_reason
 from perfvcs.git.blobs import ChangedFile, changed_files
 from perfvcs.git.command import GitError, git
@@ -23,7 +22,7 @@ from perfvcs.judge.deciding import ChangedPaths, deciding, needed
 from perfvcs.measure.product import Product
 from perfvcs.measure.product import read as read_product
 from perfvcs.plugins.collector import CollectError
-from perfvcs.profile.rules import RULES_FILE
+from perfvcs.profile.rules import REGISTER_FILE, RULES_FILE
 from perfvcs.repository.state import State
 from perfvcs.system.disk import remove
 from perfvcs.text.characters import shorten

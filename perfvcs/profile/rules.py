@@ -18,6 +18,7 @@ COUNTERS = ("auto", "counters")  # methods that know profiles of counters
 
 
 RULES_FILE = "perf.toml"
+REGISTER_FILE = "perf-accepted.toml"  # what is accepted
 
 
 LARGEST_RULES = 1 << 20  # bytes of it

@@ -23,6 +23,7 @@ from perfvcs.git.command import GitError
 from perfvcs.profile.benchmarkfilter import FilterWords
 from perfvcs.profile.naming import Benchmark, typed
 from perfvcs.profile.resolver import meant
+from perfvcs.profile.rules import REGISTER_FILE
 from perfvcs.profile.validity import Malformed
 from perfvcs.repository.benchmarks import filtered
 from perfvcs.system.lock import hold
@@ -221,10 +222,9 @@ def register_path(repository: Repository) -> Path:
     """The project's file; raises UsageError in a bare repository."""
     if repository.project.bare:
         raise UsageError(
-            f"a bare repository has no {register.REGISTER_FILE}: accept it in a clone, and commit"
-            " the file"
+            f"a bare repository has no {REGISTER_FILE}: accept it in a clone, and commit the file"
         )
-    return repository.project.root / register.REGISTER_FILE
+    return repository.project.root / REGISTER_FILE
 
 
 def _reported(repository: Repository) -> Iterator[list[AcceptableChange]]:

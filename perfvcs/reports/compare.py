@@ -166,9 +166,14 @@ def _sentence(comparison: Comparison) -> str:
         sure = [change for change in report.changes if change.word in SURE]
         first = min(sure, key=lambda change: metric_rank(change.metric), default=None)
         return f"{names[1]} is {adjective(first)} than {names[0]}" if first else ""
-    centres = [command.levels[0].centre for command in comparison.commands]
-    least = min(range(len(names)), key=centres.__getitem__)
-    return f"{names[least]} takes least"
+    levels = [command.levels[0] for command in comparison.commands]
+    least, *others = sorted(range(len(names)), key=lambda number: levels[number].centre)
+    high = levels[least].high
+    lows = [(levels[number].low, names[number]) for number in others]
+    near = [name for low, name in lows if high is None or low is None or low <= high]
+    if not near:
+        return f"{names[least]} takes least"
+    return f"{names[least]} may take least: {near[0]} is too near to tell"
 
 
 def _mostly_launching(comparison: Comparison) -> Iterator[str]:

@@ -17,7 +17,7 @@ from msgspec import structs
 from perfvcs.check import compare
 from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.narrowing import narrowed, of_profiles, only
-from perfvcs.check.nextstep import IMPORT_ADVICE
+from perfvcs.check.nextstep import of_imports
 from perfvcs.check.subject import Subject
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.formats import read, stem
@@ -71,7 +71,7 @@ class FileCheck:
         """
         compared = self.report.compared
         if any(not change.settled and change.series in self.report.foreign for change in compared):
-            return IMPORT_ADVICE
+            return of_imports(self.report)
         return f"Next: draw both: perf show {shlex.join(map(str, self.paths))}" if compared else ""
 
 

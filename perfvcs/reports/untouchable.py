@@ -10,13 +10,12 @@ from msgspec.structs import replace
 
 from perfvcs.check.change import rank
 from perfvcs.check.executedwork import EXACT
-from perfvcs.check.register import REGISTER_FILE
 from perfvcs.check.vocabulary import SURE, WORDS
 from perfvcs.errors import PerfError
 from perfvcs.git.blobs import changed_files
 from perfvcs.jobs.benchmark_files import SERVICE
 from perfvcs.profile.naming import ONCE, is_whole
-from perfvcs.profile.rules import RULES_FILE
+from perfvcs.profile.rules import REGISTER_FILE, RULES_FILE
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:

@@ -345,7 +345,8 @@ class Repository:
     @cached_property
     def acceptances(self) -> list[Acceptance]:
         """What perf-accepted.toml has accepted as it is now; raises BadRegister."""
-        from perfvcs.check.register import REGISTER_FILE, load
+        from perfvcs.check.register import load
+        from perfvcs.profile.rules import REGISTER_FILE
 
         acceptances = [] if self.project.bare else load(self.project.root / REGISTER_FILE)
         for job, present in self.index.renamed():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from msgspec.structs import replace
 
 from perfvcs.check.change import Difference, JudgedBy
-from perfvcs.check.register import LARGEST_REGISTER, REGISTER_FILE, lowered, parse
+from perfvcs.check.register import LARGEST_REGISTER, lowered, parse
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import Ancestry
 from perfvcs.git.blobs import (
@@ -26,7 +26,7 @@ from perfvcs.git.blobs import (
 from perfvcs.git.command import GitError
 from perfvcs.git.links import Links, committed_links
 from perfvcs.profile.naming import labelled
-from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE, LoweredLimit, Rules
+from perfvcs.profile.rules import LARGEST_RULES, REGISTER_FILE, RULES_FILE, LoweredLimit, Rules
 from perfvcs.system.foreign import content, toml
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, quantity

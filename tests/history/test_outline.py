@@ -16,6 +16,7 @@ from perfvcs.check.acceptance import Acceptance
 from perfvcs.check.subject import Step
 from perfvcs.pictures.chart import Chart
 from perfvcs.pictures.sketch import LevelLine, Rise, between, drawn
+from perfvcs.profile.rules import REGISTER_FILE
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 
@@ -74,7 +75,7 @@ def test_an_accepted_step_looks_accepted_on_both(project: Project, perf: Perf) -
         target=commits[25],
         reason="it checks its input",
     )
-    register.add(project.root / register.REGISTER_FILE, [accepted])
+    register.add(project.root / REGISTER_FILE, [accepted])
     chart = Chart.of(subject_of(Repository.find(), ["sort"]).history, 3000)
     ((_, rise),) = chart.outline(chart.group[0]).rises
     (mark,) = published(perf)["steps"]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from perfvcs import formats
 from perfvcs.check.vocabulary import WORDS
 from perfvcs.errors import UsageError
 from perfvcs.measure.typedcommand import Around, expanded, scanned
+from perfvcs.reports.compare import _sentence
 from perfvcs.statistics.multiplicity import PAIRS
 
 Perf = Callable[..., Said]
@@ -115,6 +117,22 @@ class TestVerdicts:
         assert {change["job"] for change in document["comparisons"]} == {
             f"sleep 0.0{number}" for number in range(1, 10)
         }
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [((1.9, 2.1), "a takes least"), ((0.9, 3.1), "a may take least: b is too near to tell")],
+)
+def test_the_quickest_of_several_is_named_where_it_is_sure(
+    interval: tuple[float, float], said: str
+) -> None:
+    def command(name: str, centre: float, low: float, high: float) -> SimpleNamespace:
+        level = SimpleNamespace(centre=centre, low=low, high=high)
+        return SimpleNamespace(command=name, levels=[level])
+
+    commands = [command("c", 3.0, 2.9, 3.2), command("a", 1.0, 0.9, 1.1)]
+    found = SimpleNamespace(report=object(), commands=[*commands, command("b", 2.0, *interval)])
+    assert _sentence(found) == said  # type: ignore[arg-type]
 
 
 class TestOwnTime:

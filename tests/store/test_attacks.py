@@ -16,6 +16,7 @@ import pytest
 from conftest import Project, Said
 from samples import sample_profile
 
+from perfvcs.profile.rules import REGISTER_FILE
 from perfvcs.repository import Repository
 
 Perf = Callable[..., Said]
@@ -520,7 +521,7 @@ def test_an_acceptance_is_not_written_where_git_or_we_keep_data(
 
     project.commit()
     Repository.find(create=True)
-    path = project.root / register.REGISTER_FILE
+    path = project.root / REGISTER_FILE
     path.symlink_to(goal)
     with pytest.raises(register.BadRegister, match="is not written to"):
         register._replace(path, "text")
@@ -602,7 +603,7 @@ def test_links_to_files_of_the_project_are_not_written_through(
     outside.write_text("")
     from perfvcs.check import register
 
-    path = project.root / register.REGISTER_FILE
+    path = project.root / REGISTER_FILE
     path.symlink_to(outside)
     with pytest.raises(register.BadRegister, match="outside the project"):
         register._replace(path, "text")

@@ -33,6 +33,7 @@ from perfvcs.pictures.chart import environments
 from perfvcs.pictures.levels import latest
 from perfvcs.pictures.sketch import breaks, outline
 from perfvcs.profile import Collected, Job, Resources
+from perfvcs.profile.rules import REGISTER_FILE
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 from perfvcs.text.characters import columns as width_of
@@ -120,7 +121,7 @@ def test_an_accepted_step_has_its_reason(project: Project) -> None:
         target=commits[25],
         reason="it checks its input",
     )
-    register.add(project.root / register.REGISTER_FILE, [accepted])
+    register.add(project.root / REGISTER_FILE, [accepted])
     found = shown(Repository.find())
     assert [step.accepted for step in found.steps] == ["it checks its input"]
     assert shown(repository).points[25].verdict in ("accepted", "suspected")

@@ -20,9 +20,9 @@ from perfvcs.locate.select.otherlanguages import beside_program
 from perfvcs.locate.select.reached import BenchmarkUnit, Reach, recorded
 from perfvcs.locate.select.static import reach, resolved
 from perfvcs.locate.sources.differences import Changes, changes
-from perfvcs.locate.sources.imports import ACCEPTED, why
+from perfvcs.locate.sources.imports import why
 from perfvcs.locate.sources.uses import Sources
-from perfvcs.profile.rules import RULES_FILE
+from perfvcs.profile.rules import REGISTER_FILE, RULES_FILE
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 
@@ -118,7 +118,7 @@ def unnoticed(repository: Repository, config: Config) -> bool:
     working = repository.changes
 
     def is_common(path: str) -> bool:
-        return path in (RULES_FILE, ACCEPTED) or is_within(path, config.overlay)
+        return path in (RULES_FILE, REGISTER_FILE) or is_within(path, config.overlay)
 
     names = [name for name in working.files() if not is_common(name)]
     if any(map(why, names)):

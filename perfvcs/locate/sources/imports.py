@@ -11,9 +11,8 @@ from typing import Any
 
 from perfvcs.locate.sources import is_program, language
 from perfvcs.locate.sources.parts import ANY_FILE
-from perfvcs.profile.rules import RULES_FILE
+from perfvcs.profile.rules import REGISTER_FILE, RULES_FILE
 
-ACCEPTED = "perf-accepted.toml"
 BY_FILE = "its language is known by file only"
 DOCUMENTS = ("md", "markdown", "rst", "adoc", "asciidoc", "pod", "texi", "tex", "bib")
 PICTURES = ("png", "svg", "gif", "jpg", "jpeg", "ico", "webp", "drawio")
@@ -232,7 +231,7 @@ def why(path: str) -> str:
 def is_service(path: str) -> bool:
     """Whether a file is for other services, packagers and editors, or is made by Python or perf."""
     name = path.rpartition("/")[2]
-    made = name == ACCEPTED or name.endswith((".pyc", ".pyo"))
+    made = name == REGISTER_FILE or name.endswith((".pyc", ".pyo"))
     return made or bool(_SERVICES.match(path)) or bool(_OTHERS.fullmatch(path))
 
 
