@@ -61,6 +61,13 @@ def test_what_a_comment_names_is_not_left_out(project: Repository, path: str, te
     assert shadowing(project, base, target, f"run {path}") == []
 
 
+def test_what_perfvcs_reads_is_no_input_of_a_benchmark(project: Repository) -> None:
+    base = project.commit("Base", **{"bench.sh": "rm -f perf-accepted.toml perf.toml new.txt\n"})
+    files = {"perf-accepted.toml": "", "perf.toml": "", "new.txt": ""}
+    target = project.commit("Change", **files)
+    assert shadowing(project, base, target, SHELL) == ["new.txt"]
+
+
 @pytest.mark.parametrize(
     ("path", "text"),
     [
