@@ -98,17 +98,15 @@ def entries(report: Report) -> list[MovedBenchmark]:
     return _entries(report.changes)
 
 
-def _entries(
-    changes: Sequence[Change], time: Mapping[SizedUnit, float] | None = None
-) -> list[MovedBenchmark]:
-    """The ``entries`` of some changes, by the ``time`` that is spent in what they are about."""
+def _entries(changes: Sequence[Change]) -> list[MovedBenchmark]:
+    """The ``entries`` of some changes."""
     moved: dict[JobUnit, list[Change]] = defaultdict(list)
     for change in changes:
         if said(change).moved:
             moved[change.job, change.uid].append(change)
     if not moved:
         return []
-    spent = _time_spent(changes) if time is None else time
+    spent = _time_spent(changes)
     clocks: dict[SizedUnit, dict[str, Change]] = defaultdict(dict)
     for change in changes:
         if change.metric in CLOCKS:
@@ -128,28 +126,21 @@ def _entries(
     return sorted(benchmarks, key=rank)
 
 
-def in_order(
-    changes: Sequence[Change], time: Mapping[SizedUnit, float] | None = None
-) -> Iterator[MovedBenchmark]:
+def in_order(changes: Sequence[Change]) -> Iterator[MovedBenchmark]:
     """The ``entries``, and then these as if nothing were accepted: the order in which all commands
     choose a benchmark where nobody names one.
-
-    ``time``: the seconds that are spent in each unit, where ``changes`` are not all that was
-    compared.
     """
-    yield from _entries(changes, time)
+    yield from _entries(changes)
     if all(change.accepted is None for change in changes):
         return
     opened = [msgspec.structs.replace(change, accepted=None) for change in changes]
-    yield from _entries(opened, time)
+    yield from _entries(opened)
 
 
-def places(
-    changes: Sequence[Change], time: Mapping[SizedUnit, float] | None = None
-) -> dict[Subject, int]:
+def places(changes: Sequence[Change]) -> dict[Subject, int]:
     """The place ``in_order`` of what each change is about that moved."""
     found: dict[Subject, int] = {}
-    for entry in in_order(changes, time):
+    for entry in in_order(changes):
         for change in entry.changes:
             found.setdefault(subject(change), len(found))
     return found
