@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from perfvcs.commands._completion import words as complete_words
-from perfvcs.commands._options import measuring, options_as
+from perfvcs.commands._options import budget_option, measuring, options_as
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -28,7 +28,7 @@ class JudgeOptions(NamedTuple):
     patch: str | None
     tournament: bool
     base: str
-    budget: str
+    budget: float
     correct: tuple[str, ...]
     hidden: tuple[str, ...]
     same_output: bool
@@ -67,13 +67,7 @@ class JudgeOptions(NamedTuple):
 @click.option(
     "--base", metavar="REVISION", default="HEAD", show_default=True, help="BASE of a tournament."
 )
-@click.option(
-    "--budget",
-    metavar="TIME",
-    default="120s",
-    show_default=True,
-    help="Decide within this time, or say that it is not decided.",
-)
+@budget_option("Decide within this time, or say that it is not decided.", "120s")
 @click.option(
     "--correct",
     multiple=True,
@@ -110,7 +104,6 @@ def command(options: JudgeOptions) -> None:
     Exits with 0 if the expectation is proved, 3 if it is refuted, 4 if it is not decided, 5 if it
     could not be measured, and 6 if the change is rejected.
     """
-    from perfvcs.jobs.config import seconds
     from perfvcs.judge.candidate import Target
     from perfvcs.judge.expectation import read as read_expectation
     from perfvcs.judge.judgerequest import JudgeRequest
@@ -121,7 +114,7 @@ def command(options: JudgeOptions) -> None:
     from perfvcs.repository import Repository
     from perfvcs.repository.arguments import read
 
-    expectation, budget = read_expectation(options.expect), seconds(options.budget, "--budget")
+    expectation = read_expectation(options.expect)
     repository = Repository.find(create=True)
     patches = [name for name in options.names if options.tournament and Path(name).is_file()]
     names = tuple(name for name in options.names if name not in patches)
@@ -137,7 +130,7 @@ def command(options: JudgeOptions) -> None:
         Target() if options.tournament else _target(repository, revisions[1:], options.patch),
         expectation,
         settings.table,
-        budget,
+        options.budget,
         options.correct or settings.config.judge.correct,
         tuple(Path(file).resolve() for file in options.hidden),
         asked.benchmarks,

@@ -103,12 +103,11 @@ def asked(project: Project, base: str, known: Sequence[str], settings: Table) ->
 
 def _speaking(known: Sequence[str], settings: Table) -> list[str]:
     """Those of some paths that are benchmarks, what commands of jobs name, or their makefiles."""
-    called, makes = named(of_jobs(settings)), bool(making(settings))
-    return [
-        path
-        for path in known
-        if is_benchmark(path) or path in called or (makes and MAKEFILE.fullmatch(path))
-    ]
+    called = named(of_jobs(settings))
+    makefiles = {path for path in known if MAKEFILE.fullmatch(path)}
+    if not makefiles or not making(settings):
+        makefiles = set()
+    return [path for path in known if is_benchmark(path) or path in called or path in makefiles]
 
 
 def inputs(
@@ -191,7 +190,7 @@ def making(settings: Table) -> list[str]:
     return [
         text
         for text in of_jobs(settings)
-        if any(MAKES.fullmatch(asked.program) for asked in started(text))
+        if MAKES.search(text) and any(MAKES.fullmatch(asked.program) for asked in started(text))
     ]
 
 
