@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.check.markdown import decode
+from perfvcs.check.movement import COUNTS
 from perfvcs.check.text import benchmark
 from perfvcs.check.vocabulary import said
+from perfvcs.history.finding import title
 from perfvcs.history.judging import FEWEST_A_SIDE, JudgedLine
+from perfvcs.profile.naming import ONCE
 from perfvcs.profile.validity import Malformed
 from perfvcs.text.words import counted
 
@@ -55,6 +58,12 @@ class SeriesAlong(NamedTuple):
             and self.line.better == change.better
         )
 
+    def counts(self, change: Change) -> bool:
+        """Whether it is what the unit of a change executes."""
+        return self.line.metric in COUNTS and title(self.line).removesuffix(ONCE) == benchmark(
+            change
+        )
+
     def lists(self, start: int, end: int) -> bool:
         """Whether it has a finding that may be a commit behind the place ``start``, up to
         ``end``.
@@ -66,8 +75,8 @@ class SeriesAlong(NamedTuple):
             for step in steps
         )
 
-    def reason(self, start: int, end: int, shortest: int) -> str:
-        """Why it has none there."""
+    def reason(self, change: Change, start: int, end: int, shortest: int) -> str:
+        """Why it has no step for a change there."""
         places = list(self.course.places)
         before = sum(place <= start for place in places)
         after = sum(place >= end for place in places)
@@ -77,10 +86,10 @@ class SeriesAlong(NamedTuple):
                 for element, verdict in self.judged.verdicts.items()
                 if start < places[element] <= end
             ]
-            if any(verdict.changed for verdict in in_turns):
-                return "of so many pairs measured in turns, as much is expected by chance"
-            if in_turns:
+            if in_turns and not any(verdict.changed for verdict in in_turns):
                 return "its commits were measured in turns and are the same"
+        if change.paired:
+            return "of so many pairs measured in turns, as much is expected by chance"
         if len(places) < shortest:
             has = counted(len(places), "commit")
             return f"not measured in turns, and a series needs {shortest} commits; it has {has}"
@@ -121,9 +130,11 @@ def unlisted(
             # a report outlives the profiles that were removed since
             if series.is_of(change) and {start, end} <= set(series.course.places)
         ]
-        if own and not any(series.lists(start, end) for series in own):
+        # what settled it, where its time alone did not
+        work = [series for series in all_series if change.work and series.counts(change)]
+        if own and not any(series.lists(start, end) for series in (*own, *work)):
             name = benchmark(change)
-            reason = own[0].reason(start, end, shortest)
+            reason = own[0].reason(change, start, end, shortest)
             row = Unlisted(name, change.metric, change.effect, baseline, target, reason)
             rows.setdefault((name, change.metric, target), row)
     return list(rows.values())

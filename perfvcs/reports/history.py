@@ -312,7 +312,7 @@ def _ending(
         )
     if overview.short:
         yield from _note(
-            f"too short with fewer than {overview.shortest} commits, and not measured in turns:"
+            f"too short with fewer than {overview.shortest} commits, and not settled in turns:"
             f" {_short(overview, names=everything or not steps)}"
         )
         if overview.commits > 1 and not overview.compared and wide is None:

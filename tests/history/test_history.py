@@ -331,7 +331,7 @@ def test_horvaths_test_is_reached_by_its_name(commits: list[str], perf: Perf) ->
     assert [one["benchmark"] for one in found["short"]] == ["parse --fast: sort"]
     out = " ".join(perf("history", "--detector", "horvath").out.split())
     assert "by Horvath's test" in out
-    assert "fewer than 16 commits, and not measured in turns: parse" in out
+    assert "fewer than 16 commits, and not settled in turns: parse" in out
 
 
 def test_short_series_are_named(commits: list[str], perf: Perf) -> None:
@@ -339,7 +339,7 @@ def test_short_series_are_named(commits: list[str], perf: Perf) -> None:
     store(*(profile for job in jobs for profile in measured(commits[:5], [0.01] * 5, job=job)))
     assert len(printed(perf)["short"]) == 7
     out = " ".join(perf("history").out.split())
-    few = "too short with fewer than 6 commits, and not measured in turns"
+    few = "too short with fewer than 6 commits, and not settled in turns"
     assert f"{few}: job0: sort wall time," in out
     assert "and 2 more" in out
 

@@ -648,6 +648,31 @@ def test_a_history_says_that_a_series_is_too_short_for_what_check_found(
     )
 
 
+def test_what_the_listed_work_settles_is_not_missed_as_time(commits: list[str], perf: Perf) -> None:
+    walls = [noisy(0.01, seed=seed, spread=0.03) for seed in (1, 2)]
+    times = interleaved(commits[:2], walls, job=SORT)
+    counts = [
+        structs.replace(
+            profile,
+            job=structs.replace(SORT, collector="instructions", engine="counts/1"),
+            design=structs.replace(profile.design, executions=2),
+            metrics={"instructions": Metric("", kind="deterministic")},
+            resources=Resources(
+                names=["sort"], uid=[0, 0], execution=[0, 1], metrics={"instructions": [count] * 2}
+            ),
+        )
+        for profile, count in zip(times, (1e6, 1.032e6), strict=True)
+    ]
+    store(*times, *counts)
+    said = json.loads(perf("check", "--json", commits[0], commits[1], code=3).out)["changes"]
+    words = {change["metric"]: (change["word"], change["low"]) for change in said}
+    assert words["wall"][0] == "degradation" and words["wall"][1] < 0
+    assert [finding["metric"] for finding in printed(perf)["findings"]] == ["instructions"]
+    assert unlisted(perf) == []
+    said_once = " ".join(perf("history").out.split())
+    assert "settled in turns: sort CPU time, sort wall time" in said_once
+
+
 def test_a_history_says_that_too_few_commits_follow_what_check_found(
     commits: list[str], perf: Perf
 ) -> None:

@@ -239,4 +239,4 @@ def test_two_thousand_series_of_one_commit_and_a_series_that_begins_anew(
     # of the 21 commits that it may be, one was measured
     assert (step["state"], step["certain"], step["first"]) == ("open", True, commits[20])
     assert step["commits"] == 21
-    assert "not measured in turns: 2,000 series" in first_screen(perf)
+    assert "not settled in turns: 2,000 series" in first_screen(perf)
