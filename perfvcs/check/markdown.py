@@ -48,13 +48,12 @@ TABLE_HEAD = (
     "| verdict | benchmark | metric | effect | baseline -> target | remark |",
     "|---|---|---|---|---|---|",
 )
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>|!&])")
+SPECIAL = r"([\\`*_{}\[\]<>|!&])"
 # of a list, a rule or a heading: `1.`, `-`, `---`
-BEGINNING = re.compile(r"^(?:\d{1,9}(?=[.)](?: |$))|(?=[-+=](?!\d)))")
+BEGINNING = r"^(?:\d{1,9}(?=[.)](?: |$))|(?=[-+=](?!\d)))"
 # What GitHub and GitLab make of a word after the Markdown is read, whatever is escaped in it,
 # unless it is code.
-ACTIVE = re.compile(
-    r"""
+ACTIVE = r"""(?xia)
     [@#$~]              # people, issues, snippets, labels, addresses of mail; formulas
     | [!&^]\w | %[\w"']  # merge requests, epics, alerts, milestones
     | ://|www\.         # addresses
@@ -64,9 +63,7 @@ ACTIVE = re.compile(
     | ^/\w              # /close: a command in a comment
     | \[\[ | \[toc\] | [\[*]\w+:  # pages, contents, [issue:1]
     | [-+][\]}]         # the end of {+what was added+}
-    """,
-    re.VERBOSE | re.IGNORECASE | re.ASCII,
-)
+    """
 ENTITIES = {"`": "&#96;", "|": "&#124;"}  # what cannot be in code, whatever is around it
 FORMAT = "perfvcs-report/1"
 # changes that the effects on whole jobs are of, each as often as it is named
@@ -173,12 +170,12 @@ def escape(text: str) -> str:
     sort\\_all \\[a\\|b\\] seen by `@ada` in `#1` \\- 1
     """
     words = shorten(text, MARKDOWN_NAME).split()
-    return BEGINNING.sub(r"\g<0>\\", " ".join(map(_literal, words)), count=1)
+    return re.sub(BEGINNING, r"\g<0>\\", " ".join(map(_literal, words)), count=1)
 
 
 def _literal(word: str) -> str:
-    if not ACTIVE.search(word):
-        return SPECIAL.sub(r"\\\1", word)
+    if not re.search(ACTIVE, word):
+        return re.sub(SPECIAL, r"\\\1", word)
     name = word.rstrip(",;:.)")
     coded = (ENTITIES.get(part) or f"`{part}`" for part in re.split("([`|])", name) if part)
     return "".join(coded) + word[len(name) :]

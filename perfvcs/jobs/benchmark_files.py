@@ -23,47 +23,47 @@ MOST_ENTERED = 8  # folders of one command that it enters
 
 # what is called so measures or tests, whether a command names it or not
 FOLDERS = frozenset({"asv_bench", "bench", "benches", "benchmark", "benchmarks", "perf"})
-BENCHMARK = re.compile(r"(?:bench.*|.*[-_.]bench(?:marks?)?)\.[^.]+", re.IGNORECASE)
-TEST = re.compile(r"test_.*\.py|.*_test\.(?:py|go)|conftest\.py")
+BENCHMARK = r"(?i:bench.*|.*[-_.]bench(?:marks?)?)\.[^.]+"
+TEST = r"test_.*\.py|.*_test\.(?:py|go)|conftest\.py"
 TEST_FOLDERS = frozenset({"test", "testing", "tests"})
-TESTING = re.compile(r"\b(?:pytest|unittest)\b|\bgo test\b")
+TESTING = r"\b(?:pytest|unittest)\b|\bgo test\b"
 CONFIGURES = "conftest.py"  # pytest loads it by itself
-SERVICE = re.compile(r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml")
+SERVICE = r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml"
 ATTRIBUTES = ".gitattributes"  # by which git writes the files of a checkout
 KINDS = ("overlay", "workload", "benchmark", "test", "checkout's", "service's job")
 
-# what the tools in a command read unasked, in any folder
+# what the tools in a command read unasked, in any folder; patterns are compiled when they are used
 ANY_FOLDER = r"\A(?:[^/]*/)*"
 PYTEST = r"\.?pytest\.(?:ini|toml)|pyproject\.toml|setup\.cfg|tox\.ini"
 READ_BY = {
-    "[bg]?make": r"(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k",
-    "cmake|ctest|ninja|meson": (
+    "make bmake gmake": r"(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k",
+    "cmake ctest ninja meson": (
         r"CMakeLists\.txt|CTest[^/]*|CMake\w*Presets\.json|[^/]+\.(?:cmake|ninja)|meson\.build|meson[._]options[^/]*"
     ),
-    "node|npm|npx|pnpm|yarn|bun|deno": (
+    "node npm npx pnpm yarn bun deno": (
         r"package\.json|\.npmrc|\.yarnrc[^/]*|\.?pnpm[^/]*|bunfig\.toml|deno\.jsonc?|\w+\.config\.[cm]?[jt]s"
     ),
-    "pytest|tox|nox|asv": rf"{PYTEST}|noxfile\.py|asv[^/]*\.conf\.json",
+    "pytest tox nox asv": rf"{PYTEST}|noxfile\.py|asv[^/]*\.conf\.json",
     "cargo": r"Cargo\.toml|build\.rs|rust-toolchain[^/]*|\.cargo/config[^/]*",
     "go": r"go\.(?:mod|work)",
-    "mvnw?|gradlew?|sbt|ant": (
+    "mvn mvnw gradle gradlew sbt ant": (
         r"pom\.xml|\.mvn/[\s\S]+|[^/]+\.gradle(?:\.kts)?|gradle\.properties|build\.(?:sbt|xml)"
     ),
-    "bazel|bazelisk": r"(?:BUILD|WORKSPACE|MODULE)(?:\.bazel)?|\.bazelrc|[^/]+\.bzl",
+    "bazel bazelisk": r"(?:BUILD|WORKSPACE|MODULE)(?:\.bazel)?|\.bazelrc|[^/]+\.bzl",
     "dotnet": r"[^/]+\.\w+proj|Directory\.[^/]+\.(?:props|targets)|global\.json",
-    "just|task|rake|mix|zig|scons": (
+    "just task rake mix zig scons": (
         r"\.?[Jj]ustfile|[Tt]askfile[^/]*|Rakefile|mix\.exs|build\.zig[^/]*|SCons\w+"
     ),
 }
-PYTEST_FILES = re.compile(rf"{ANY_FOLDER}(?:{PYTEST})")
-TOOLS = {
-    re.compile(tool): re.compile(rf"{ANY_FOLDER}(?:{names})") for tool, names in READ_BY.items()
+PYTEST_FILES = rf"{ANY_FOLDER}(?:{PYTEST})"
+TOOL_FILES = {
+    tool: rf"{ANY_FOLDER}(?:{names})" for tools, names in READ_BY.items() for tool in tools.split()
 }
-NODE_SCRIPT = re.compile(r"[^-][^\s]*\.[cm]?[jt]s")
+NODE_SCRIPT = r"[^-][^\s]*\.[cm]?[jt]s"
 
 # what stands before or behind a path in a word: --conf=run.ini, @args
-APART = re.compile(r"[\s=,:;&|<>()@\"'`]+")
-SHORT = re.compile(r"-[A-Za-z](?=[^-])")  # an option that its value follows at once: -frun.mk
+APART = r"[\s=,:;&|<>()@\"'`]+"
+SHORT = r"-[A-Za-z](?=[^-])"  # an option that its value follows at once: -frun.mk
 WORKLOAD = "{workload}"
 
 
@@ -112,7 +112,7 @@ def by_kind(
     what is new last. Raises TooManyLinks.
     """
     both = [new] if old == new else [old, new]
-    asked = [text for table in both for text in commands(table)]
+    asked = {text for table in both for text in commands(table)}
     tools = _read_by({each.program for text in asked for each in started(text)})
     tests = any(map(_runs_tests, both))
     places = _places(both, links)
@@ -135,17 +135,17 @@ def by_kind(
             "workload": path in workloads or around[path] & places.workloads,
             "benchmark": (
                 is_benchmark(path)
-                or any(pattern.fullmatch(path) for pattern in tools)
-                or (tests and PYTEST_FILES.fullmatch(path))
+                or any(re.fullmatch(names, path) for names in tools)
+                or (tests and re.fullmatch(PYTEST_FILES, path))
                 or (path in by_command and not alone)
             ),
             "test": (
                 (tests and TEST_FOLDERS.intersection(folders)) or (path in tested and not alone)
             ),
             "checkout's": name == ATTRIBUTES,
-            "service's job": SERVICE.fullmatch(path),
+            "service's job": re.fullmatch(SERVICE, path),
         }
-        if TEST.fullmatch(name):
+        if re.fullmatch(TEST, name):
             fits["test"] = tests and not new
         return next((kind for kind in KINDS if fits[kind]), "")
 
@@ -188,14 +188,14 @@ def _places(both: Sequence[Table], links: Links) -> _Places:
 def measures(path: str) -> bool:
     """Whether a file measures or tests by its name alone, whatever else it may do."""
     *folders, name = path.split("/")
-    is_test = TEST_FOLDERS.intersection(folders) or TEST.fullmatch(name)
+    is_test = TEST_FOLDERS.intersection(folders) or re.fullmatch(TEST, name)
     return bool(is_test) or is_benchmark(path)
 
 
 def is_benchmark(path: str) -> bool:
     """Whether it is called so, or lies in a folder that is."""
     parts = path.split("/")
-    return bool(FOLDERS.intersection(parts) or BENCHMARK.fullmatch(parts[-1]))
+    return bool(FOLDERS.intersection(parts) or re.fullmatch(BENCHMARK, parts[-1]))
 
 
 def decides(settings: Table, path: str) -> bool:
@@ -207,16 +207,16 @@ def decides(settings: Table, path: str) -> bool:
         for each in asked
         if each.program != "node"
         or "--run" in each.given
-        or not any(map(NODE_SCRIPT.fullmatch, each.given))
+        or not any(re.fullmatch(NODE_SCRIPT, word) for word in each.given)
     }
-    return any(names.fullmatch(path) for names in _read_by(programs)) or (
-        _runs_tests(settings) and bool(PYTEST_FILES.fullmatch(path))
+    return any(re.fullmatch(names, path) for names in _read_by(programs)) or (
+        _runs_tests(settings) and bool(re.fullmatch(PYTEST_FILES, path))
     )
 
 
-def _read_by(programs: Iterable[str]) -> list[re.Pattern[str]]:
-    """What the tools among some programs read."""
-    return [names for tool, names in TOOLS.items() if any(map(tool.fullmatch, programs))]
+def _read_by(programs: Iterable[str]) -> set[str]:
+    """The patterns of what the tools among some programs read."""
+    return {TOOL_FILES[program] for program in programs if program in TOOL_FILES}
 
 
 def commands(settings: Table) -> Iterator[str]:
@@ -236,7 +236,7 @@ def of_jobs(settings: Table) -> Iterator[str]:
 
 def _named(settings: Table) -> Iterator[str]:
     """The paths that commands and variables may name."""
-    for command in (*commands(settings), *_values(settings)):
+    for command in dict.fromkeys([*commands(settings), *_values(settings)]):
         yield from _paths(command)
     for job in tables(settings, "job"):
         yield from _values(job)
@@ -291,17 +291,19 @@ def _paths(command: str) -> Iterator[str]:
 def _pieces(word: str) -> Iterator[str]:
     """A word, and what in it may be a path."""
     yield word
-    pieces = APART.split(word)
+    pieces = re.split(APART, word)
     yield from pieces if len(pieces) > 1 else ()
     for piece in pieces:
-        if option := SHORT.match(piece):
+        if option := re.match(SHORT, piece):
             yield from (option[0], piece[option.end() :])
 
 
 def _runs_tests(settings: Table) -> bool:
     jobs = tables(settings, "job")
     asked = (text for job in jobs for key in ("cmd", "args") for text in texts(job.get(key)))
-    return any(map(TESTING.search, asked)) or any("pytest" in _collectors(job) for job in jobs)
+    return any(re.search(TESTING, text) for text in asked) or any(
+        "pytest" in _collectors(job) for job in jobs
+    )
 
 
 def _collectors(job: Table) -> list[object]:

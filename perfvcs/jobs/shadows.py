@@ -25,21 +25,19 @@ if TYPE_CHECKING:
     from perfvcs.jobs.configchanges import Table
 
 MODULES = (".py", ".pyc", ".so", ".pyd")
-IMPORTED = re.compile(
-    r"(?:^\ufeff?|;)[ \t]{0,99}(?:import[ \t]+([^\n#;]{1,500})|from[ \t]+(\w+))", re.MULTILINE
-)
-OUTERMOST = re.compile(r"\A\s{0,99}(\w+)")
+IMPORTED = r"(?m)(?:^\ufeff?|;)[ \t]{0,99}(?:import[ \t]+([^\n#;]{1,500})|from[ \t]+(\w+))"
+OUTERMOST = r"\A\s{0,99}(\w+)"
 COMPILED = "__pycache__"
-RULE = re.compile(r"^([^\s:#=][^:#=\n]{0,9999}):(?![:=])([^=#\n]{0,9999})$", re.MULTILINE)
+RULE = r"(?m)^([^\s:#=][^:#=\n]{0,9999}):(?![:=])([^=#\n]{0,9999})$"
 PATHS = "PYTHONPATH"  # the variable with folders in which Python looks for modules
-ASSIGNED = re.compile(rf"\b{PATHS}=[\"']?([^\s\"';&|]{{1,4096}})")
-HERE = re.compile(r"\A\$(?:PWD\b|\{PWD\})/?")
+ASSIGNED = rf"\b{PATHS}=[\"']?([^\s\"';&|]{{1,4096}})"
+HERE = r"\A\$(?:PWD\b|\{PWD\})/?"
 # what Python imports by itself, wherever it lies
 BY_ITSELF = frozenset({"sitecustomize", "usercustomize"})
 OUTSIDE = (sys.stdlib_module_names - {*sys.builtin_module_names}) | BY_ITSELF
 NOT_A_FILE = ("120000", "160000")  # the modes of links and submodules, which may be packages
-SCRIPT = re.compile(r"[^\s'\"]{1,500}\.py\b")
-RUN = re.compile(r"\s-[A-Za-z]{0,9}m[ \t]{0,99}(\w+)")  # a module that a command runs
+SCRIPT = r"[^\s'\"]{1,500}\.py\b"
+RUN = r"\s-[A-Za-z]{0,9}m[ \t]{0,99}(\w+)"  # a module that a command runs
 
 
 class _Place(NamedTuple):
@@ -94,10 +92,10 @@ def _made(
         return []
     targets = named(asked)
     folders: dict[str, list[str]] = {}
-    for path in filter(MAKEFILE.fullmatch, paths):
+    for path in filter(re.compile(MAKEFILE).fullmatch, paths):
         folders.setdefault(posixpath.dirname(path), []).append(path)
     for folder, makefiles in folders.items():
-        for line in RULE.findall("\n".join(texts(project, base, makefiles).values())):
+        for line in re.findall(RULE, "\n".join(texts(project, base, makefiles).values())):
             names = (name for part in line for name in part.split())
             targets |= {posixpath.normpath(posixpath.join(folder, name)) for name in names}
     return [path for path in added if path in targets]
@@ -122,7 +120,7 @@ def _modules(
     others = {path: names - own for path, names in outermost.items() if names - own}
     if others:
         imported = _imported(project, base, sorted(benchmarks))
-        run = {name for command in commands(settings) for name in RUN.findall(command)}
+        run = {name for command in commands(settings) for name in re.findall(RUN, command)}
         before |= {path for path, names in others.items() if names & (imported | run)}
     return [path for path in added if path in before]
 
@@ -151,15 +149,15 @@ def _roots(settings: Table) -> set[str]:
     """
     folders = {"", "src"}
     for command in commands(settings):
-        folders |= {posixpath.dirname(script) for script in SCRIPT.findall(command)}
+        folders |= {posixpath.dirname(script) for script in re.findall(SCRIPT, command)}
         folders |= {*entered(command)}
-        for value in ASSIGNED.findall(command):
+        for value in re.findall(ASSIGNED, command):
             folders |= {*value.split(":")}
     for table in (settings, *tables(settings, "job")):
         env = table.get("env")
         paths = env.get(PATHS) if isinstance(env, Mapping) else None
         folders |= {*paths.split(":")} if isinstance(paths, str) else set()
-    clean = {posixpath.normpath(HERE.sub("", folder) or ".") for folder in folders}
+    clean = {posixpath.normpath(re.sub(HERE, "", folder) or ".") for folder in folders}
     return {"" if folder == "." else f"{folder}/" for folder in clean}
 
 
@@ -167,9 +165,9 @@ def _imported(project: Project, base: str, benchmarks: Sequence[str]) -> set[str
     """The modules that benchmarks import, by their outermost names."""
     text = "\n".join(texts(project, base, benchmarks).values())
     names: set[str] = set()
-    for several, one in IMPORTED.findall(text):
+    for several, one in re.findall(IMPORTED, text):
         for module in several.split(","):
-            names.update(OUTERMOST.findall(module))
+            names.update(re.findall(OUTERMOST, module))
         names.add(one)
     return names
 

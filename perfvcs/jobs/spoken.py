@@ -7,7 +7,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from itertools import accumulate, chain
+from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,29 +25,27 @@ if TYPE_CHECKING:
     from perfvcs.jobs.configchanges import Table
 
 LARGEST = 1_000_000  # bytes of a file that is looked into
-MAKES = re.compile(r"[bg]?make|ninja")
-MAKEFILE = re.compile(r"(?:.*/)?(?:(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k)")
-PATH = re.compile(r"[\w.+@~-][\w./+@~-]{0,4095}")  # in a text
+MAKES = r"[bg]?make|ninja"
+MAKEFILE = r"(?:.*/)?(?:(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k)"
+PATH = r"[\w.+@~-][\w./+@~-]{0,4095}"  # in a text
 # a path of a folder, as far as it is no mere word: in quotes, or with what is below it
-FOLDER = re.compile(
+FOLDER = (
     r"(?<=[\"'])[\w.+@~-][\w./+@~-]{0,4095}(?=[\"'])"
     r"|(?<![\w./+@~-])[\w.+@~-][\w./+@~-]{0,4095}/"
 )
-PROGRAMS = re.compile(r"(?<![A-Za-z_])PATH[ \t]{0,9}[:?+]?=([^\n]{0,4096})")
-VARIABLE = re.compile(r"\$[({]?\w+[)}]?")
-ASKED = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b([^\n]{1,1000})", re.MULTILINE)
-NAME = re.compile(r"[A-Za-z_]\w{0,200}")
+PROGRAMS = r"(?<![A-Za-z_])PATH[ \t]{0,9}[:?+]?=([^\n]{0,4096})"
+VARIABLE = r"\$[({]?\w+[)}]?"
+ASKED = r"(?m)^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b([^\n]{1,1000})"
+NAME = r"[A-Za-z_]\w{0,200}"
 # what an option of a compiler or C defines, and among what CMake does
-DEFINED = re.compile(r"(?:-D[ \t]?|#[ \t]*(?:define|undef)[ \t]+)(\w{1,200})")
-DEFINITIONS = re.compile(r"efinitions?\b([^)]{1,2000})")
-AFTER_NUMBER_SIGN = re.compile(r"(?:^|(?<=\s))#[^\n]*", re.MULTILINE)
-COMMENT = re.compile(
-    r"(?:^|(?<=[\s;{}]))//[^\n]*|/\*", re.MULTILINE
-)  # to its end, or its beginning
+DEFINED = r"(?:-D[ \t]?|#[ \t]*(?:define|undef)[ \t]+)(\w{1,200})"
+DEFINITIONS = r"efinitions?\b([^)]{1,2000})"
+AFTER_NUMBER_SIGN = r"(?m)(?:^|(?<=\s))#[^\n]*"
+COMMENT = r"(?m)(?:^|(?<=[\s;{}]))//[^\n]*|/\*"  # to its end, or its beginning
 SLASHES = ("native", "rust", "go", "node", "java")  # languages whose comments follow //
 SHELLS = ("", ".sh", ".bash", ".mk", ".mak")  # suffixes of texts in which a word is an argument
 # what is not written in a language that is known, but is no data either
-BUILDS = re.compile(
+BUILDS = (
     r".*\.(?:pyi|pxd|f|f90|for|s|S|asm|cs|swift|scala|kt|zig|toml|cfg|ini|cmake|mk|am|ac|in|lock"
     r"|gradle|xml|ya?ml|so|pyd|pyc)|CMakeLists\.txt|(?:requirements|constraints)[^/]*\.txt"
 )
@@ -69,15 +67,17 @@ class Spoken(NamedTuple):
         every = {path: without_comments(path, text) for path, text in read.items()}
         spoken, folders = set[str](), set[str]()
         for path, text in every.items():
-            paths = {_normal(word) for word in {*PATH.findall(text)}}
+            paths = {_normal(word) for word in {*re.findall(PATH, text)}}
             spoken |= paths
             is_shell = PurePosixPath(path).suffix in SHELLS
-            folders |= paths if is_shell else {_normal(word) for word in {*FOLDER.findall(text)}}
+            folders |= (
+                paths if is_shell else {_normal(word) for word in {*re.findall(FOLDER, text)}}
+            )
         programs = {
             _normal(word)
             for text in (*every.values(), *_settings(settings))
-            for line in PROGRAMS.findall(text)
-            for word in PATH.findall(VARIABLE.sub("", line))
+            for line in re.findall(PROGRAMS, text)
+            for word in re.findall(PATH, re.sub(VARIABLE, "", line))
         }
         return cls(spoken, folders - {".", ".."}, programs)
 
@@ -96,15 +96,15 @@ def asked(project: Project, base: str, known: Sequence[str], settings: Table) ->
     return {
         name
         for path, text in texts(project, base, sources).items()
-        for line in ASKED.findall(without_comments(path, text))
-        for name in NAME.findall(line)
+        for line in re.findall(ASKED, without_comments(path, text))
+        for name in re.findall(NAME, line)
     }
 
 
 def _speaking(known: Sequence[str], settings: Table) -> list[str]:
     """Those of some paths that are benchmarks, what commands of jobs name, or their makefiles."""
     called = named(of_jobs(settings))
-    makefiles = {path for path in known if MAKEFILE.fullmatch(path)}
+    makefiles = {*filter(re.compile(MAKEFILE).fullmatch, known)}
     if not makefiles or not making(settings):
         makefiles = set()
     return [path for path in known if is_benchmark(path) or path in called or path in makefiles]
@@ -139,7 +139,7 @@ def committed(project: Project, commit: str) -> list[str]:
 def is_data(path: str) -> bool:
     """Whether a file is neither a source nor a part of a build, by its name."""
     name = path.rpartition("/")[2]
-    return PurePosixPath(name).suffix.lower() not in OF_SUFFIX and not BUILDS.fullmatch(name)
+    return PurePosixPath(name).suffix.lower() not in OF_SUFFIX and not re.fullmatch(BUILDS, name)
 
 
 def defines(text: str, asked: Collection[str]) -> Mapping[str, int]:
@@ -148,8 +148,8 @@ def defines(text: str, asked: Collection[str]) -> Mapping[str, int]:
     """
     if not asked:
         return {}
-    of_cmake = chain.from_iterable(map(NAME.findall, DEFINITIONS.findall(text)))
-    return Counter(name for name in (*DEFINED.findall(text), *of_cmake) if name in asked)
+    of_cmake = (name for words in re.findall(DEFINITIONS, text) for name in re.findall(NAME, words))
+    return Counter(name for name in (*re.findall(DEFINED, text), *of_cmake) if name in asked)
 
 
 def speaks(text: str, path: str) -> bool:
@@ -164,9 +164,9 @@ def without_comments(path: str, text: str) -> str:
     """The text of a file without the comments that its language has."""
     language = OF_SUFFIX.get(PurePosixPath(path).suffix.lower(), "")
     if language not in SLASHES:
-        return AFTER_NUMBER_SIGN.sub(" ", text)
-    left, at = [], 0
-    while comment := COMMENT.search(text, at):
+        return re.sub(AFTER_NUMBER_SIGN, " ", text)
+    left, at, comments = [], 0, re.compile(COMMENT)
+    while comment := comments.search(text, at):
         end = comment.end() if comment[0] != "/*" else text.find("*/", comment.end()) + 2
         if end < comment.end():  # it has none
             break
@@ -190,7 +190,8 @@ def making(settings: Table) -> list[str]:
     return [
         text
         for text in of_jobs(settings)
-        if MAKES.search(text) and any(MAKES.fullmatch(asked.program) for asked in started(text))
+        if re.search(MAKES, text)
+        and any(re.fullmatch(MAKES, asked.program) for asked in started(text))
     ]
 
 

@@ -21,9 +21,9 @@ from perfvcs.launcher.execution import (
 from perfvcs.system.children import processors
 
 VERSION = 1  # of the launcher, and of its report
-REPORTED = re.compile(rb"^([a-z_-]+) (-?[0-9]{1,18})$", re.M)
-LEFT = re.compile(rb"^left ([\x21-\x7e]{1,100}) ?([\x21-\x7e]{0,100})$", re.M)
-INTERPRETER = re.compile(r"(python|pypy|node|ruby|perl|java|bash|dash|sh)[\d.]*t?")
+REPORTED = rb"(?m)^([a-z_-]+) (-?[0-9]{1,18})$"
+LEFT = rb"(?m)^left ([\x21-\x7e]{1,100}) ?([\x21-\x7e]{0,100})$"
+INTERPRETER = r"(python|pypy|node|ruby|perl|java|bash|dash|sh)[\d.]*t?"
 LARGEST = 1 << 16  # bytes of a report
 FOREIGN = "foreign"  # a number that no launcher writes: something else wrote into its report
 NEEDED = (
@@ -46,7 +46,7 @@ def read_report(report: int) -> dict[str, int]:
 
     A command may find the file below /proc: what it writes there is taken for none of them.
     """
-    pairs = REPORTED.findall(os.pread(report, LARGEST, 0))
+    pairs = re.findall(REPORTED, os.pread(report, LARGEST, 0))
     numbers = {name.decode(): int(value) for name, value in pairs}
     # the launcher and we have one position in the file, which only its own lines move
     is_ours = os.fstat(report).st_size == os.lseek(report, 0, os.SEEK_CUR) < LARGEST
@@ -56,9 +56,9 @@ def read_report(report: int) -> dict[str, int]:
 def left_running(report: int) -> tuple[str, ...]:
     """The names of the processes that had to be ended, the first ones."""
     names: list[str] = []
-    for program, word in LEFT.findall(os.pread(report, LARGEST, 0)):
+    for program, word in re.findall(LEFT, os.pread(report, LARGEST, 0)):
         name, script = (Path(part.decode()).name for part in (program, word))
-        is_script = INTERPRETER.fullmatch(name) and not word.startswith(b"-")
+        is_script = re.fullmatch(INTERPRETER, name) and not word.startswith(b"-")
         names.append(f"{name} {script}".strip() if is_script else name)
     return tuple(names)
 

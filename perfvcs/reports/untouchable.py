@@ -4,6 +4,7 @@ machine, unless counts say that the work is another.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -132,7 +133,7 @@ def _changes_the_project(repository: Repository, baseline: State, target: State)
         return True
     files = changed_files(repository.project, baseline.commit, target.commit)
     return any(
-        file.path not in (RULES_FILE, REGISTER_FILE) and not SERVICE.fullmatch(file.path)
+        file.path not in (RULES_FILE, REGISTER_FILE) and not re.fullmatch(SERVICE, file.path)
         for file in files
     )
 

@@ -26,7 +26,7 @@ NORMALISING_SECONDS = 10.0  # seconds that a pattern may take of one execution
 MOST_FILES = 1000  # that an execution may write as its output
 # Times differ from execution to execution (`5 passed in 0.12s`), and dates from session to session.
 # They are in the reports of programs, which are short.
-TIMES = re.compile(
+TIMES = (
     rb"\d{1,9}\.\d{1,9} ?(?:s|sec|secs|seconds|ms|us|\xc2\xb5s|ns|min)\b"
     rb"|\b\d{4}-\d\d-\d\d\b|\b\d\d:\d\d:\d\d(?:\.\d{1,9})?"
 )
@@ -177,7 +177,7 @@ class ExecutionResult(Struct):
     def _update(self, line: bytes) -> None:
         line = self._without_paths(line)
         if self._pattern is None:
-            self._digest.update(TIMES.sub(b"", line))
+            self._digest.update(re.sub(TIMES, b"", line))
             return
         began = time.monotonic()
         for start in range(0, len(line), PIECE):

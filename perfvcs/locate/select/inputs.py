@@ -188,7 +188,7 @@ class Inputs:
 
     def _given(self, command: str, more: str, paths: Iterable[str]) -> str:
         words = Words.of(f"{command}\n{more}")
-        tests = TESTING.search(command) is not None
+        tests = re.search(TESTING, command) is not None
         for path in paths:
             is_program = path in self._programs(command) or (tests and language(path) == "python")
             inside = words.has_folder(path) or ("." in words.paths and not tests)
