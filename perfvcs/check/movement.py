@@ -164,19 +164,24 @@ def _is_certain(change: Change) -> bool:
 
 class Followed(NamedTuple):
     """The change that a command follows where nobody names one, and how many ``benchmarks`` changed
-    that it could have followed.
+    that it could have followed; ``instead_of`` the one whose work it is, which its time leaves
+    open.
     """
 
     change: Change
     benchmarks: int
+    instead_of: Change | None = None
 
     @property
     def choice(self) -> str:
         """What is followed, and why; empty where there was no choice."""
-        if self.benchmarks < 2:
-            return ""
         name = f"{benchmark(self.change)}, {metric_name(self.change.metric)}"
-        return f"follows {name}, the most important of {self.benchmarks:,} benchmarks that changed"
+        reasons = []
+        if self.benchmarks > 1:
+            reasons.append(f"the most important of {self.benchmarks:,} benchmarks that changed")
+        if self.instead_of is not None:
+            reasons.append(f"since its {metric_name(self.instead_of.metric)} alone leaves it open")
+        return f"follows {name}, {', '.join(reasons)}" if reasons else ""
 
 
 def followed(report: Report, fits: Callable[[Change], bool]) -> Followed | None:

@@ -59,7 +59,9 @@ class BisectOptions(NamedTuple):
 @click.argument("words", nargs=-1, metavar="[GOOD] [BAD] [BENCHMARK]", shell_complete=words)
 @benchmark_options("configured")
 @click.option("--improvement", is_flag=True, help="Find the commit that made it faster.")
-@delta_option("Smallest difference between the ends that counts.", shown="1")
+@delta_option(
+    "Smallest difference between the ends that counts.", shown="1, and any of an exact metric"
+)
 @budget_option("Stop after this time, such as 30min, and report what is known.")
 @click.option("--merged", is_flag=True, help="If a merge is the cause, search the merged commits.")
 @click.option(
@@ -133,6 +135,7 @@ def command(options: BisectOptions) -> None:
         seed=options.seed,
         wait=options.wait,
         scheduler=scheduler.address,
+        exact=True,
     )
     with measuring(repository, config, scheduler, quiet=silent, doing="bisecting") as rig:
         search = bisect(rig, asked, request)

@@ -29,7 +29,7 @@ class BlameOptions(NamedTuple):
     names: tuple[str, ...]
     wanted: FilterWords
     metric: BlameMetric
-    delta: float
+    delta: float | None
     budget: float
     no_proof: bool
     stored: bool
@@ -56,7 +56,10 @@ class BlameOptions(NamedTuple):
     show_default=True,
     help="Metric that shows and proves the difference.",
 )
-@delta_option("Smallest difference that counts; a proof must come this close.", 1.0)
+@delta_option(
+    "Smallest difference that counts; a proof must come this close.",
+    shown="1, and any of an exact metric",
+)
 @budget_option("Try no further suspects after this time.", "30min")
 @click.option("--no-proof", is_flag=True, help="Only rank the suspects.")
 @click.option(

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import structs
 
 from perfvcs.collectors._shared.commandrun import is_python, mentions
-from perfvcs.errors import PerfError
+from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.cell import Cell
 from perfvcs.plugins.collector import EVERY_UNIT
+from perfvcs.profile.naming import is_whole
 from perfvcs.profile.summary import summarise
 from perfvcs.text.quantity import duration
 from perfvcs.text.words import counted, listed
@@ -36,7 +37,6 @@ EXECUTIONS = 2  # of each version: two show how much a count varies by itself
 TIMED = ("time", "pytest")  # the collectors beside which work is counted
 # the formats of harnesses in whose programs it is known when each unit begins and ends
 DIVISIBLE = ("google-benchmark", "catch2", "pytest-benchmark")
-COUNTED = ("instructions", "bytecodes")  # metrics
 # names in what chooses functions by the processor, as gcc and clang do it
 DISPATCHING = (b"__cpu_model", b"__cpu_indicator_init")
 RUNS = 2  # of each unit in a counted execution, about
@@ -63,6 +63,7 @@ class Counter(NamedTuple):
 
 NATIVE = Counter("instructions", {"tool": "cachegrind", "repeat": 0}, 30, 0.5, "valgrind")
 PYTHON = Counter("bytecode", {"warm": False, "least": 0.01}, 5, 0.2, "the counter of bytecodes")
+COUNTERS = {"instructions": NATIVE, "bytecodes": PYTHON}  # by their metrics
 
 
 class UnitSeconds(NamedTuple):
@@ -90,17 +91,22 @@ def count(
     outcome: CampaignOutcome,
     session: str,
     seconds: float,
+    *,
+    always: bool = False,
 ) -> None:
     """Counts what both sides of a session execute, which took so many ``seconds``, and stores it
     with the session; says what cannot be counted.
 
-    A job with ``exact = "auto"`` is counted where that takes at most a fifth of the whole.
+    A job with ``exact = "auto"`` is counted where that takes at most a fifth of the whole, or
+    ``always``.
     """
     cells, equipped = rig.asked(request)
     if not request.exact or request.scheduler or not outcome.profiles or pair[0] == pair[1]:
         return
     present = {cell.label for cell in matrix(equipped.config) if cell.collector_name in COUNTING}
     timed = [cell for cell in cells if cell.collector_name in TIMED and cell.label not in present]
+    if always:
+        timed = [structs.replace(cell, counting="always") for cell in timed]
     room = seconds * SHARE / (1 - SHARE)
     if request.budget is not None:
         room = min(room, request.budget - seconds)
@@ -161,7 +167,7 @@ def _differs(session: Session, number: int) -> bool:
     for profiles in session.so_far(number) or ():
         rows = [summary for profile in profiles for summary in summarise(profile)]
         counts.append(
-            {(row.uid, row.size): row.medians[0] for row in rows if row.metric in COUNTED}
+            {(row.uid, row.size): row.medians[0] for row in rows if row.metric in COUNTERS}
         )
     return len(counts) > 1 and counts[0] != counts[1]
 
@@ -230,6 +236,16 @@ def affordable(
             room -= often * each
             jobs.append(CountedJob(counting, counter, often, often * each))
     return jobs, reasons
+
+
+def under_counter(cell: Cell, metric: str, uid: str) -> Cell:
+    """A timed job under what counts a metric of one of its units beside its time; raises UsageError
+    where nothing here does.
+    """
+    counting = _counting(cell, COUNTERS[metric], each=not is_whole(cell.label, uid))
+    if reason := _uncountable(cell, counting):
+        raise UsageError(f"the {metric} of {cell.label} cannot be counted: {reason}")
+    return counting
 
 
 def _is_divisible(cell: Cell, has: UnitSeconds | None) -> bool:
@@ -309,5 +325,5 @@ def _announce(rig: Rig, jobs: Sequence[CountedJob]) -> None:
     took = duration(sum(job.seconds for job in jobs))
     rig.progress.say(
         f"counting the work of {names}: {often} of each version under {under}, about {took}"
-        " (--no-exact leaves it out)"
+        " (`exact = \"never\"` leaves it out)"
     )

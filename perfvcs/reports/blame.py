@@ -161,6 +161,10 @@ def _without_function(blame: Blame) -> str:
     if blame.verdict == "not the code":
         return _not_the_code(blame)
     least = percent(blame.delta).lstrip("+")
+    if blame.checked is not None and blame.checked.metric == blame.metric:
+        return (
+            f"nothing to blame: measured again, the two differ by less than {least}, or by chance"
+        )
     if blame.checked is not None:
         return (
             f"not in {metric_name(blame.metric)}, which differs by less than {least}: `perf blame`"

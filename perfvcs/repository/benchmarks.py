@@ -42,8 +42,14 @@ def configured_labels(repository: Repository) -> set[str]:
 
 
 def series_of(repository: Repository, cells: Iterable[Cell]) -> set[str]:
-    """The stored series that executions of some cells prolong, by the keys of their jobs."""
-    asked = {(cell.label, cell.collector_name) for cell in cells}
+    """The stored series that executions of some cells prolong, and those of what is counted beside
+    their time, by the keys of their jobs.
+    """
+    from perfvcs.measure.counting import COUNTING
+
+    asked = {
+        (cell.label, collector) for cell in cells for collector in (cell.collector_name, *COUNTING)
+    }
     jobs = repository.index.series()
     return {job.key for job in jobs if (job.label, job.collector) in asked}
 

@@ -15,6 +15,7 @@ from perfvcs.check.change import Change, Report
 from perfvcs.check.executedwork import beside
 from perfvcs.check.text import text
 from perfvcs.check.vocabulary import direction
+from perfvcs.locate.bisect.span import TargetFilter
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
 
 COMMITS = ("a" * 40, "b" * 40)
@@ -69,6 +70,15 @@ def test_both_stand_in_one_line() -> None:
     assert "; executes 3.2 % more instructions" in headline(found)
     assert "executes 3.2 % more instructions" in text(found)
     assert "executes as many instructions" in headline(report(1.05, 1.0))
+
+
+def test_a_search_for_the_commit_follows_the_count_where_time_leaves_it_open() -> None:
+    wanted = TargetFilter()
+    by_work = wanted.target(report(1.01, 1.032, spread=0.03))
+    assert by_work is not None and by_work.change.metric == "instructions"
+    assert by_work.choice == "follows sort, instructions, since its wall time alone leaves it open"
+    by_time = wanted.target(report(1.05, 1.032))
+    assert by_time is not None and (by_time.change.metric, by_time.choice) == ("cpu", "")
 
 
 @pytest.mark.parametrize(

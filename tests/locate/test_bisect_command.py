@@ -402,3 +402,27 @@ def test_an_unknown_metric_is_refused_with_those_that_there_are(project, perf):
         "no metric is called `cots`; did you mean `cost`?"
         in perf("bisect", commits[0], "-m", "cots", code=2).err
     )
+
+
+# how long it takes is drawn anew by each execution, in a function of C; what Python executes is not
+DRAWN = """
+import random
+total = 0
+for number in range({size}):
+    total += number * number
+sum(range(random.randrange(100_000, 1_000_000)))
+"""
+
+
+def test_work_that_time_does_not_show_is_found_by_its_count(project, perf):
+    project.configure(f'cmd = "{sys.executable} work.py"')
+    commits = [
+        project.commit(f"change {number}", **{"work.py": DRAWN.format(size=size)})
+        for number, size in enumerate((20_000, 20_001, 22_000, 22_001))
+    ]
+    said = perf("bisect", commits[0], commits[3], "-m", "bytecodes").out
+    assert said.startswith("work, bytecodes: +")
+    assert commits[2][:10] in said and "+9." in said
+    assert not any(
+        commit[:10] in said.partition("note:")[0].partition("\n")[2] for commit in commits[:2]
+    )

@@ -33,6 +33,7 @@ from perfvcs.locate.bisect.span import (
 )
 from perfvcs.locate.bisect.suspicion import suspect, suspects
 from perfvcs.locate.sources.differences import changes
+from perfvcs.measure.counting import COUNTERS
 from perfvcs.repository.benchmarks import series_of
 from perfvcs.repository.lastreport import last_report
 from perfvcs.repository.state import State
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository
 
+USUAL_LEAST, EXACT_LEAST = 0.01, 1e-9  # shares
 MOST_SOURCES = 6 << 20  # bytes that a search reads: some 4 s of a processor, which spare two builds
 
 
@@ -200,7 +202,7 @@ def bisect(rig: Rig, asked: Asked, request: Request) -> Bisection:
             bisection.begun,
             saved,
             lambda: suspects(watched, between, target, MOST_SOURCES),
-            least=0.01 if asked.delta is None else asked.delta,
+            least=_least(cell) if asked.delta is None else asked.delta,
             seed=request.seed,
         )
         bisection.outcome = search.run(asked.budget)
@@ -211,6 +213,11 @@ def bisect(rig: Rig, asked: Asked, request: Request) -> Bisection:
         asked = replace(asked, budget=max(0.0, asked.budget - (monotonic() - begin)))
     bisection.within = _within(rig, bisection, asked, request)
     return bisection
+
+
+def _least(cell: Cell) -> float:
+    """The smallest difference that counts: of what repeats exactly any, as in `perf check`."""
+    return EXACT_LEAST if cell.exact else USUAL_LEAST
 
 
 def _begin(
@@ -355,12 +362,16 @@ def _judged(
     only one fits.
     """
 
-    def is_alone(report: Report) -> bool:
-        return len(_fitting(report, asked.wanted)) == 1
+    by_work = asked.wanted.benchmarks.metric in COUNTERS
 
-    enough = is_alone if few else None
+    def is_enough(report: Report) -> bool:
+        return by_work or len(_fitting(report, asked.wanted)) == 1
+
+    enough = is_enough if few or by_work else None
     bisection.measured_ends = True
-    bisection.report = judged_ends(rig, bisection.span, request, asked.delta, enough)
+    bisection.report = judged_ends(
+        rig, bisection.span, request, asked.delta, enough, by_work=by_work
+    )
     require_fitting(bisection.report.comparisons, asked.wanted)
     measured = series_of(rig.repository, cells)
     fitting = _fitting(bisection.report, asked.wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
@@ -28,13 +29,18 @@ def judged_ends(
     request: Request,
     delta: float | None,
     enough: Callable[[Report], bool] | None,
+    *,
+    by_work: bool,
 ) -> Report:
-    """The verdict on the ends, measured in turns for that; raises UnmeasurableEnd.
+    """The verdict on the ends, measured in turns for that, with their work counted beside; raises
+    UnmeasurableEnd.
 
-    The first few pairs do where ``enough`` says so of what they show.
+    The first few pairs do where ``enough`` says so of what they show. ``by_work``: the count is
+    what is asked for, and counted whatever it costs.
     """
     from perfvcs.locate.bisect.decision import FIRST_PAIRS
     from perfvcs.measure.campaign import FirstLook, settle
+    from perfvcs.measure.counting import count
 
     repository, ends = rig.repository, (State(between.good), State(between.bad))
     rig.progress.say(
@@ -42,7 +48,10 @@ def judged_ends(
     )
     wanted = CheckRequest(delta=delta)
     first = None if enough is None else FirstLook(FIRST_PAIRS, enough)
+    began = monotonic()
     outcome, session = settle(rig, ends, request, wanted, first)
+    if by_work or enough is None:
+        count(rig, ends, request, outcome, session, monotonic() - began, always=by_work)
     try:
         return repository.compare(*ends, wanted, session=session)
     except NothingToCompare:

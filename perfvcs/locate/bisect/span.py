@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.check.movement import followed
+from perfvcs.check.movement import SizedUnit, followed
 from perfvcs.check.text import benchmark
 from perfvcs.errors import CURES, PerfError, UsageError, disk_is_full
 from perfvcs.git.ancestry import way
 from perfvcs.git.command import GitError
 from perfvcs.locate.bisect.saved import Target
+from perfvcs.measure.counting import COUNTERS, TIMED, under_counter
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter, catalogue, chosen
-from perfvcs.profile.naming import Benchmark
+from perfvcs.profile.naming import ONCE, Benchmark
 from perfvcs.repository.state import State
 
 if TYPE_CHECKING:
@@ -170,7 +171,11 @@ class TargetFilter(Struct, frozen=True):
             is_known = series is None or change.series in series
             return is_known and change.word == self.word and self.fits(change)
 
-        return followed(report, fits)
+        found = followed(report, fits)
+        if found is None or self.benchmarks.metric:
+            return found
+        work = _work_of(report, found.change)
+        return found if work is None else found._replace(change=work, instead_of=found.change)
 
     def follows(self, target: Target) -> bool:
         """Whether a target that is followed already is one of these."""
@@ -179,6 +184,23 @@ class TargetFilter(Struct, frozen=True):
             and self.benchmarks.has(target.job, target.uid, target.size, target.metric)
             and self.improvement == target.improvement
         )
+
+
+def _work_of(report: Report, change: Change) -> Change | None:
+    """The count that settled a change whose time leaves it open, and which finds the commit; None
+    where its time shows it, too.
+    """
+    if change.low is None or change.high is None or not change.low <= 0 <= change.high:
+        return None
+    unit = SizedUnit.of(change)
+    counts = (
+        count
+        for count in report.changes
+        if count.metric in COUNTERS
+        and count.word == change.word
+        and SizedUnit.of(count)._replace(uid=count.uid.removesuffix(ONCE)) == unit
+    )
+    return next(counts, None)
 
 
 def default_ends(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, str]:
@@ -222,6 +244,11 @@ def target_of(
     curve = change.curve
     size = change.size if curve is None else (curve.at or curve.sizes)[1]
     named = [cell for cell in cells if cell.label == change.job]
+    if change.metric in COUNTERS and not any(
+        change.metric in cell.collector.metrics for cell in named
+    ):
+        timed = [cell for cell in named if cell.collector_name in TIMED]
+        named = [under_counter(cell, change.metric, change.uid) for cell in timed]
     # programs may report metrics of their own, of which their collector does not know
     for cell in sorted(named, key=lambda cell: change.metric not in cell.collector.metrics):
         target = Target(

@@ -23,6 +23,7 @@ from perfvcs.profile import Profile
 from perfvcs.text.quantity import percent
 
 # blocks of a sampled metric, after each of which it is decided whether more are needed
+USUAL_DELTA = 0.01
 TURNS = (6, 12, 24)
 REPEATS = 3  # executions by time, of which the least counts
 SAMPLED = 5  # executions under a sampler, which add up
@@ -65,11 +66,16 @@ class CommitComparison:
     b: str
     question: Question
     gauges: Gauges
-    delta: float
+    asked_delta: float | None
     places: Places
     profiles: list[Profile] = field(default_factory=list)
     counts: list[Count] = field(default_factory=list)
     ran: set[str] = field(default_factory=set)
+
+    @property
+    def delta(self) -> float:
+        """The smallest difference that counts, as a share."""
+        return USUAL_DELTA if self.asked_delta is None else self.asked_delta
 
     @property
     def notes(self) -> list[str]:
@@ -189,7 +195,8 @@ class CommitComparison:
         if len(whole) < len(self.counts):  # those inside the unit say all
             self.counts = [count for count in self.counts if not count.whole]
         sides = [side for side in counted if side.gauge.metric not in whole]
-        asked = next((side for side in sides if side.gauge.metric == self.gauges.metric), None)
+        wanted = (self.gauges.metric, self.question.metric)
+        asked = next((side for side in sides if side.gauge.metric in wanted), None)
         if asked is not None:
             return asked
         # bytecodes may differ by what takes hardly any time, which instructions tell
@@ -217,7 +224,10 @@ class CommitComparison:
 
     def _exact(self, gauge: Gauge, profiles: Sequence[Profile]) -> MeasuredSides:
         levels = VersionValues(*map(gauge.levels, profiles))
-        return MeasuredSides(gauge, levels, effect(levels.a, levels.b, self.delta, exact=True))
+        # as in a verdict, any difference of what repeats exactly counts
+        is_of_verdict = gauge.metric == self.question.metric
+        least = 0.0 if is_of_verdict and self.asked_delta is None else self.delta
+        return MeasuredSides(gauge, levels, effect(levels.a, levels.b, least, exact=True))
 
     def _timed(self, bench: _Named, own: Gauge) -> MeasuredSides:
         """The effect as the verdict has it where that was measured in turns, else measured so

@@ -53,13 +53,15 @@ MOST_NODES = 4000  # of the trees, the heaviest
 
 @dataclass(frozen=True)
 class BlameRequest:
-    """What the caller asks: revisions, what of them, the metric, delta as a share, seconds."""
+    """What the caller asks: revisions, what of them, the metric, delta as a share (None: the usual
+    one, and of an exact metric by which the verdict goes none), seconds.
+    """
 
     a: str
     b: str
     question: Question
     metric: BlameMetric = "auto"
-    delta: float = 0.01
+    delta: float | None = None
     budget: float = 1800.0
     prove: bool = True
     wait: bool = False
@@ -199,7 +201,7 @@ class _Investigation:
             effect=effect.value,
             low=effect.low,
             high=effect.high,
-            delta=self.request.delta,
+            delta=self.comparison.delta,
             verdict=verdict,
             checked=self.request.question.checked,
             counts=self.comparison.counts,
