@@ -12,7 +12,9 @@ from perfvcs.check.movement import JobUnit
 from perfvcs.check.text import (
     NAME_WIDTH,
     WORD_WIDTH,
+    beginning,
     command_of,
+    cut,
     revision,
     settlement,
     stepped,
@@ -53,19 +55,17 @@ def screen(
     """
     parts = brief(report, causes)
     most = BESIDE_CRITERIA if parts.criteria else SENTENCE
-    top = _cut(
-        wrap(f"{_title(report, why)}: {parts.sentence}", width, subsequent_indent="  "), most, width
-    )
+    top = beginning(_title(report, why), parts.sentence, most, width)
     crowded = parts.criteria and len(parts.rest) + len(following) > MOST_LONG_TEXTS
     notes = _notes(report, 0 if crowded else NOTES)
     texts = [*parts.rest, *notes, *following]
-    cut = [text for text in texts if not command_of(text)]
-    ending = _ending(report, texts, CLOSING if len(cut) <= MOST_LONG_TEXTS else 1, width)
+    plain = [text for text in texts if not command_of(text)]
+    ending = _ending(report, texts, CLOSING if len(plain) <= MOST_LONG_TEXTS else 1, width)
     criteria = FEWEST if parts.criteria else 0
     if len(top) + criteria + BODY + len(ending) + BLANKS > SCREEN_LINES:
         ending = _ending(report, texts, 1, width)
     room = SCREEN_LINES - len(top) - len(ending) - BODY - BLANKS
-    top += _cut(_criteria(parts, width), max(FEWEST, min(MOST, room)), width)
+    top += cut(_criteria(parts, width), max(FEWEST, min(MOST, room)), width)
     body = _listed(parts, SCREEN_LINES - len(top) - len(ending) - BLANKS, width)
     return "\n".join([*top, "", *body, *([""] if body else []), *ending])
 
@@ -86,7 +86,7 @@ def _ending(report: Report, texts: Sequence[str], most: int, width: int) -> list
     lines = [line for text in texts for line in _closing(text, most, width)]
     return [
         *lines,
-        *_cut(wrap(summary(report), width, subsequent_indent="  "), most, width),
+        *cut(wrap(summary(report), width, subsequent_indent="  "), most, width),
         settlement(report.comparisons),
     ]
 
@@ -96,7 +96,7 @@ def _closing(text: str, most: int, width: int) -> list[str]:
     does not run.
     """
     lines = stepped(text, width)
-    return lines if command_of(text) else _cut(lines, most, width)
+    return lines if command_of(text) else cut(lines, most, width)
 
 
 def lead(report: Report, *, why: str = "", width: int = COLUMNS) -> list[str]:
@@ -189,7 +189,7 @@ def _rows(line: BriefLine, width: int) -> ScreenLines:
         f"  {line.word:<{WORD_WIDTH}}"
         f" {fitted(line.name, min(NAME_COLUMNS, max(20, width - WORD_WIDTH - 3)))}".rstrip()
     )
-    numbers = _cut(
+    numbers = cut(
         wrap(line.numbers, width, initial_indent=INDENT, subsequent_indent=inner), DETAIL, width
     )
     first = (
@@ -198,19 +198,10 @@ def _rows(line: BriefLine, width: int) -> ScreenLines:
         else [head, *numbers]
     )
     details = (
-        _cut(wrap(detail, width, initial_indent=inner, subsequent_indent=inner), DETAIL, width)
+        cut(wrap(detail, width, initial_indent=inner, subsequent_indent=inner), DETAIL, width)
         for detail in line.details
     )
     foot = wrap(line.accept, width, initial_indent=inner, subsequent_indent=inner)
     return ScreenLines(
-        first, [text for lines in details for text in lines], _cut(foot, DETAIL, width)
-    )
-
-
-def _cut(lines: list[str], most: int, width: int) -> list[str]:
-    """The first lines of a text; the last one ends in an ellipsis where there were more."""
-    return (
-        lines
-        if len(lines) <= most
-        else [*lines[: most - 1], f"{lines[most - 1][: width - 1].rstrip()}…"]
+        first, [text for lines in details for text in lines], cut(foot, DETAIL, width)
     )

@@ -286,3 +286,22 @@ def _ending(report: Report, width: int, following: Sequence[str]) -> list[str]:
     for note in report.notes:
         lines += wrap(f"note: {shorten(note, NAME_WIDTH)}", width, subsequent_indent="      ")
     return [*lines, settlement(report.comparisons)]
+
+
+def beginning(title: str, sentence: str, most: int, width: int) -> list[str]:
+    """The title and the sentence of a report; where these take more than ``most`` lines, without
+    the last parts of it, which its lists say, too.
+    """
+    parts = sentence.split("; ")
+    lines = wrap(f"{title}: {sentence}", width, subsequent_indent="  ")
+    while len(lines) > most and len(parts) > 1:
+        parts.pop()
+        lines = wrap(f"{title}: {'; '.join(parts)}", width, subsequent_indent="  ")
+    return cut(lines, most, width)
+
+
+def cut(lines: list[str], most: int, width: int) -> list[str]:
+    """The first lines of a text; the last one ends in an ellipsis where there were more."""
+    if len(lines) <= most:
+        return lines
+    return [*lines[: most - 1], f"{lines[most - 1][: width - 1].rstrip()}…"]

@@ -325,5 +325,5 @@ def _announce(rig: Rig, jobs: Sequence[CountedJob]) -> None:
     took = duration(sum(job.seconds for job in jobs))
     rig.progress.say(
         f"counting the work of {names}: {often} of each version under {under}, about {took}"
-        " (`exact = \"never\"` leaves it out)"
+        ' (`exact = "never"` leaves it out)'
     )

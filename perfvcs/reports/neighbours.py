@@ -138,23 +138,13 @@ def _weight(check: Check) -> tuple[bool, float]:
 def _sentence(check: Check) -> Iterator[str]:
     from perfvcs.check.answer import sentence
     from perfvcs.check.judgedby import criteria
-    from perfvcs.check.text import revision
+    from perfvcs.check.text import beginning, cut, revision
 
     report = check.report
-    yield from _wrapped(
-        f"{revision(report.baseline)} -> {revision(report.target)}: {sentence(report)}"
-    )
+    pair = f"{revision(report.baseline)} -> {revision(report.target)}"
+    yield from beginning(pair, sentence(report), SENTENCE, COLUMNS)
     if how := criteria(report.judged_by):
-        yield from _wrapped(f"  {how}")
-
-
-def _wrapped(text: str) -> list[str]:
-    lines = wrap(text, COLUMNS, subsequent_indent="  ")
-    return (
-        lines
-        if len(lines) <= SENTENCE
-        else [*lines[: SENTENCE - 1], f"{lines[SENTENCE - 1][: COLUMNS - 1]}…"]
-    )
+        yield from cut(wrap(f"  {how}", COLUMNS, subsequent_indent="  "), SENTENCE, COLUMNS)
 
 
 def has_news(check: Check) -> bool:
