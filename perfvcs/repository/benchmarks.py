@@ -41,19 +41,6 @@ def configured_labels(repository: Repository) -> set[str]:
     return {cell.label for cell in _cells(repository)}
 
 
-def series_of(repository: Repository, cells: Iterable[Cell]) -> set[str]:
-    """The stored series that executions of some cells prolong, and those of what is counted beside
-    their time, by the keys of their jobs.
-    """
-    from perfvcs.measure.counting import COUNTING
-
-    asked = {
-        (cell.label, collector) for cell in cells for collector in (cell.collector_name, *COUNTING)
-    }
-    jobs = repository.index.series()
-    return {job.key for job in jobs if (job.label, job.collector) in asked}
-
-
 def configured(cell: Cell) -> Benchmark:
     """A cell of perf.toml's matrix, by its names."""
     return Benchmark(cell.name, cell.label, cell.collector_name)

@@ -17,6 +17,7 @@ from perfvcs.locate.bisect.ends import (
     earlier_sessions,
     is_of,
     judged_ends,
+    series_of,
     session_of_ends,
     verdicts,
 )
@@ -34,7 +35,6 @@ from perfvcs.locate.bisect.span import (
 from perfvcs.locate.bisect.suspicion import suspect, suspects
 from perfvcs.locate.sources.differences import changes
 from perfvcs.measure.counting import COUNTERS
-from perfvcs.repository.benchmarks import series_of
 from perfvcs.repository.lastreport import last_report
 from perfvcs.repository.state import State
 
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository
 
-USUAL_LEAST, EXACT_LEAST = 0.01, 1e-9  # shares
 MOST_SOURCES = 6 << 20  # bytes that a search reads: some 4 s of a processor, which spare two builds
 
 
@@ -202,7 +201,7 @@ def bisect(rig: Rig, asked: Asked, request: Request) -> Bisection:
             bisection.begun,
             saved,
             lambda: suspects(watched, between, target, MOST_SOURCES),
-            least=_least(cell) if asked.delta is None else asked.delta,
+            least=asked.delta,
             seed=request.seed,
         )
         bisection.outcome = search.run(asked.budget)
@@ -213,11 +212,6 @@ def bisect(rig: Rig, asked: Asked, request: Request) -> Bisection:
         asked = replace(asked, budget=max(0.0, asked.budget - (monotonic() - begin)))
     bisection.within = _within(rig, bisection, asked, request)
     return bisection
-
-
-def _least(cell: Cell) -> float:
-    """The smallest difference that counts: of what repeats exactly any, as in `perf check`."""
-    return EXACT_LEAST if cell.exact else USUAL_LEAST
 
 
 def _begin(

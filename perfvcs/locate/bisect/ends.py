@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from perfvcs.check.change import Change, Report
+    from perfvcs.jobs.cell import Cell
     from perfvcs.locate.bisect.saved import Target
     from perfvcs.locate.bisect.span import Span
     from perfvcs.measure.request import Request
@@ -60,6 +61,19 @@ def judged_ends(
         require_room(repository.home, [failure.reason for failure in outcome.failures])
         names = " and ".join(dict.fromkeys(failure.version for failure in outcome.failures))
         raise UnmeasurableEnd(f"{names} cannot be measured (see above): {CURE}") from None
+
+
+def series_of(repository: Repository, cells: Iterable[Cell]) -> set[str]:
+    """The stored series that executions of some cells prolong, and those of what is counted beside
+    their time, by the keys of their jobs.
+    """
+    from perfvcs.measure.counting import COUNTING
+
+    asked = {
+        (cell.label, collector) for cell in cells for collector in (cell.collector_name, *COUNTING)
+    }
+    jobs = repository.index.series()
+    return {job.key for job in jobs if (job.label, job.collector) in asked}
 
 
 def session_of_ends(repository: Repository, between: Span, target: Target) -> Measuring | None:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.rig import Rig
 
 
+USUAL_LEAST, EXACT_LEAST = 0.01, 1e-9  # shares by which ends differ
 # seconds for which quick benchmarks may go on where many noisy executions show little
 PROVING = 300.0
 
@@ -96,7 +97,7 @@ class Search:
         saved: SavedBisections,
         read: Callable[[], list[SuspectCommit] | None],
         *,
-        least: float = 0.01,
+        least: float | None = None,
         seed: int | None = None,
     ) -> None:
         self.rig, self.repository, self.progress = rig, rig.repository, rig.progress
@@ -105,7 +106,10 @@ class Search:
         # unless its values repeat anyway
         warmup = cell.warmup if cell.exact else max(1, cell.warmup)
         self.cell = replace(cell, executions=1, binaries=1, auto=None, warmup=warmup)
-        self.seed, self.least = seed, least
+        self.seed = seed
+        # of what repeats exactly any difference counts, as in `perf check`
+        usual = EXACT_LEAST if cell.exact else USUAL_LEAST
+        self.least = usual if least is None else least
         self.suspects: list[SuspectCommit] | None = None
         self._read: Callable[[], list[SuspectCommit] | None] | None = read
         self.seen = Seen(span, begun, exact=self.cell.exact)
