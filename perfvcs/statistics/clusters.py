@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from math import log, pi
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.difference import Difference, welch
 from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
@@ -54,21 +53,6 @@ class Matched:
     shares: tuple[Floats, Floats]
 
 
-@dataclass(frozen=True)
-class ClusterDifferences:
-    """Two versions cluster by cluster: ``difference`` has one group per cluster.
-
-    ``shares`` (2, k) are the shares of the measurements; ``alike`` is False when the versions have
-    different numbers of clusters, of which the smaller one was then taken for both.
-    """
-
-    old: Mixture
-    new: Mixture
-    alike: bool
-    shares: Floats
-    difference: Difference
-
-
 def clusters(values: ArrayLike, most: int = MOST_CLUSTERS) -> Mixture:
     """Clusters of values (n,), as many, up to ``most``, as give the smallest BIC.
 
@@ -89,9 +73,7 @@ def clusters(values: ArrayLike, most: int = MOST_CLUSTERS) -> Mixture:
 
 
 def fit(values: ArrayLike, k: int) -> Mixture:
-    """The mixture of ``k`` components, or of as many as there are distinct values if these are
-    fewer; see ``clusters``.
-    """
+    """The mixture of ``k`` components, or of as many as there are distinct values."""
     y = np.asarray(values, dtype=np.float64).ravel()
     if not y.size or not np.isfinite(y).all():
         raise ValueError("clusters need finite values")
@@ -143,7 +125,7 @@ def match(
     most: int = MOST_CLUSTERS,
     visited: float = 0.0,
 ) -> Matched:
-    """Cluster two versions, each by itself, so that a shifted cluster stays one; see ``compare``.
+    """Cluster two versions, each by itself, so that a shifted cluster stays one.
 
     If a cluster of a side has values from less than a share ``visited`` of its executions, the side
     is one cluster: executions that differ as a whole make clusters, too.
@@ -182,47 +164,8 @@ def match(
     )
 
 
-def compare(
-    old: Sequence[ArrayLike],
-    new: Sequence[ArrayLike],
-    confidence: float = 0.99,
-    most: int = MOST_CLUSTERS,
-) -> ClusterDifferences:
-    """Compare two versions cluster by cluster; either is a sequence of executions with their
-    measurements, or logarithms of these.
-
-    Each version is clustered by itself, so that a shifted cluster stays one, and clusters are
-    matched in ascending order. Per cluster, the means of the executions that have values in it are
-    compared by Welch's t; with fewer than two on a side it is unknown (NaN). ``ValueError`` as
-    ``runs.stack``. Source: Kalibera 2006, ch. 3.4.2, which compares clusters, and leaves their
-    number to the reader.
-    """
-    matched = match(old, new, most)
-    parts = [
-        welch(_known(before), _known(after), confidence)
-        for before, after in zip(*matched.means, strict=True)
-    ]
-    difference = Difference(
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in Difference.__struct_fields__
-        )
-    )
-    labels = [mixture.labels for mixture in (matched.old, matched.new)]
-    shares = np.array([np.bincount(label, minlength=len(parts)) / len(label) for label in labels])
-    return ClusterDifferences(matched.old, matched.new, matched.alike, shares, difference)
-
-
-def _known(row: Floats) -> Floats:
-    """One group of the values that are not NaN; a single NaN where there are none."""
-    finite = row[np.isfinite(row)]
-    return finite[None] if finite.size else np.full((1, 1), np.nan)
-
-
 def _nearest(values: Floats, k: int) -> Integers:
-    """The nearest of k centres, by the k-means of one dimension that starts evenly spread over the
-    middle 98 % of the range.
-    """
+    """The nearest of k centres, by k-means from an even start over the middle 98 %."""
     low, high = np.quantile(values, [0.01, 0.99])
     centres = np.linspace(low, high, k)
     labels = np.zeros(len(values), dtype=np.int64)

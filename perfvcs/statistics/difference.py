@@ -23,9 +23,7 @@ NORMAL_DEGREES = 1e9
 
 
 def medians(values: Floats, group: Indices, groups: int) -> Floats:
-    """The (upper) median of the values of each of ``groups`` groups, shape (groups,); 0 for one
-    without values.
-    """
+    """The (upper) median of each of ``groups`` groups, shape (groups,); 0 without values."""
     counts, middles = np.bincount(group, minlength=groups), np.zeros(groups)
     there, most = counts > 0, int(counts.max(initial=0))
     # as curves at the same sizes have it
@@ -39,9 +37,7 @@ def medians(values: Floats, group: Indices, groups: int) -> Floats:
 
 
 class Interval(Struct, frozen=True):
-    """Mean and its confidence interval per group, shape (groups,), in the unit of the values;
-    infinite for a single value.
-    """
+    """Mean and its confidence interval per group, (groups,), in the values' unit, or infinite."""
 
     centre: Floats
     low: Floats
@@ -67,9 +63,7 @@ class MeanInterval(NamedTuple):
 
 
 def geometric(values: Sequence[float], confidence: float = 0.99) -> MeanInterval:
-    """The geometric mean of values with its interval; the arithmetic one where a value is not above
-    0.
-    """
+    """The geometric mean of values with its interval; arithmetic if one is not above 0."""
     positive = min(values) > 0
     scaled = [log(value) for value in values] if positive else list(values)
     found = interval([scaled], confidence)
@@ -156,9 +150,7 @@ def combine(
 def reach(
     estimate: Floats, variances: Sequence[Floats], dfs: Sequence[Floats], confidence: float
 ) -> Floats:
-    """How far from 0 the interval of ``combine`` reaches, to either side; infinite where it is
-    unknown.
-    """
+    """How far from 0 ``combine``'s interval reaches, to either side; infinite if unknown."""
     errors = _errors(estimate, variances, dfs)
     return np.asarray(np.abs(errors.sure) + _half(errors, confidence))
 
@@ -228,9 +220,7 @@ def paired(
     extra: ArrayLike = 0.0,
     extra_df: ArrayLike = float("inf"),
 ) -> Difference:
-    """Student's mean difference of paired samples, both of the shape (groups, n); ``extra`` as in
-    ``welch``.
-    """
+    """Student's mean difference of paired samples (groups, n); ``extra`` as in ``welch``."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     gap, variance = gaps_of(b - a, rounding(a, b))
     variances, dfs = [variance], [gap.df]

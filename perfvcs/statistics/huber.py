@@ -130,9 +130,7 @@ def chance(free: ArrayLike) -> Floats:
 
 
 def _t(gaps: Floats) -> Floats:
-    """|t| of the shift of differences (groups, n), but for a factor; infinite where they are equal,
-    0 where they are 0.
-    """
+    """|t| of the shift of differences (groups, n), but for a factor; infinite, or 0, of equals."""
     away = widened(gaps, drawn_in(gaps))
     mean, tiny = away.mean(axis=1), difference.rounding(gaps, gaps)
     error = np.sqrt(((away - mean[:, None]) ** 2).sum(axis=1))
@@ -160,16 +158,12 @@ def _largest(gaps: Floats) -> Floats:
 
 
 def drawn_in(gaps: Floats) -> Floats:
-    """Differences (groups, n) with outliers pulled in as ``paired`` does it; of many, by the
-    distances of ``CLOSE`` values.
-    """
+    """Differences (groups, n) with outliers pulled in as ``paired``; ``CLOSE`` values of many."""
     return draw_in(gaps, allowance(gaps, difference.rounding(gaps, gaps), neighbours=CLOSE))
 
 
 def widened(gaps: Floats, drawn: Floats) -> Floats:
-    """Differences that were ``drawn`` in, further from their mean by K / m of ``paired``; both
-    (groups, n).
-    """
+    """Differences ``drawn`` in, further from their mean by K / m of ``paired``; (groups, n)."""
     mean = drawn.mean(axis=1)[:, None]
     away: Floats = mean + widening(drawn == gaps)[:, None] * (drawn - mean)
     return away
@@ -187,9 +181,7 @@ def allowance(
 
 
 def widening(alone: Flags) -> Floats:
-    """K / m of ``paired``, by which of the differences (groups, n) were left alone; shape
-    (groups,).
-    """
+    """K / m of ``paired``, by which differences (groups, n) were left alone; (groups,)."""
     n = alone.shape[1]
     share = np.maximum(alone.mean(axis=1), 1 / n)
     factor: Floats = (1 + (1 - share) / (share * n)) / share
@@ -222,9 +214,7 @@ def spread(values: ArrayLike, neighbours: int = DISTANCE_NEIGHBOURS) -> Floats:
 
 @lru_cache(maxsize=64)
 def _near(n: int, neighbours: int) -> tuple[Indices, Indices]:
-    """Which of n values' distances count; the same for all groups, and for every pattern of
-    signs.
-    """
+    """Which of n values' distances count; the same for all groups and patterns of signs."""
     if n <= 2 * neighbours + 1:
         return np.triu_indices(n, 1)
     rows = np.repeat(np.arange(n), neighbours)
@@ -246,25 +236,20 @@ def draw_in(values: Floats, bound: Floats) -> Floats:
         step = drawn[live].mean(axis=1, keepdims=True) - centre
         still = (np.abs(step) > 1e-13 * reach)[:, 0]
         # Newton's step where most are inside; a longer one might swing to and fro.
-        live, centre = (
-            live[still],
-            (centre + step / np.maximum(1 - far.mean(axis=1, keepdims=True), 0.6))[still],
-        )
+        live = live[still]
+        centre = (centre + step / np.maximum(1 - far.mean(axis=1, keepdims=True), 0.6))[still]
         if not len(live):
             break
     return drawn
 
 
 def median(values: Floats) -> Floats:
-    """The median of each row of finite values; numpy's own imports its masked arrays, which takes
-    longer.
-    """
+    """The median of each row of finite values; numpy's imports its masked arrays."""
     n = values.shape[1]
     # Short rows are sorted in less time than two of their places are looked for.
-    middle = (
-        np.sort(values, axis=1)
-        if n <= SORTED
-        else np.partition(values, [(n - 1) // 2, n // 2], axis=1)
-    )
+    if n <= SORTED:
+        middle = np.sort(values, axis=1)
+    else:
+        middle = np.partition(values, [(n - 1) // 2, n // 2], axis=1)
     medians: Floats = (middle[:, (n - 1) // 2] + middle[:, n // 2]) / 2
     return medians

@@ -99,10 +99,8 @@ def _test(mean: Floats, covariance: Floats, rounding: Floats, factor: float, fre
     elsewhere = (~has & (np.abs(parts) > 1e-9)).sum(axis=1) > 0
     dimensions = has.sum(axis=1)
     degrees = max(free - 1.0, 1.0)
-    two, single = (
-        f_tail(squares * degrees / (2 * max(free, 1)), 2, degrees),
-        f_tail(squares, 1, max(free, 1.0)),
-    )
+    two = f_tail(squares * degrees / (2 * max(free, 1)), 2, degrees)
+    single = f_tail(squares, 1, max(free, 1.0))
     p = np.where(dimensions == 2, two, np.where(dimensions == 1, single, 1.0))
     return np.where(defined & (free > 1), np.where(elsewhere, 0.0, p), np.nan)
 
@@ -149,18 +147,14 @@ def paired(
     than ``FEWEST_SETTLING`` pairs are left as they are. Sources: Fisher 1935, chapter 4; Grizzle
     1965 (the sums of the pairs).
     """
-    unadjusted, order = (
-        huber.paired(first, second, confidence, bend),
-        np.asarray(later, dtype=np.bool_),
-    )
+    unadjusted = huber.paired(first, second, confidence, bend)
+    order = np.asarray(later, dtype=np.bool_)
     n = order.shape[1]
     if n < FEWEST_SETTLING:
         return unadjusted
     defined = np.isfinite(unadjusted.difference.estimate)
-    gaps, tiny = (
-        np.where(defined[:, None], unadjusted.free, 0.0),
-        np.where(defined, rounding(first, second), 0.0),
-    )
+    gaps = np.where(defined[:, None], unadjusted.free, 0.0)
+    tiny = np.where(defined, rounding(first, second), 0.0)
     rarer = np.minimum(order.sum(axis=1), n - order.sum(axis=1))
     enough = (ORDER_RATIO * rarer >= n - 1) & (rarer > 1)
     plain, robust = _orders(gaps, order, tiny, np.inf), _orders(gaps, order, tiny, bend)
@@ -260,9 +254,7 @@ def _of_both(first: ArrayLike, second: ArrayLike, later: Flags, period: Floats) 
 def _lopsided(
     gaps: Floats, plain: Orders, df: Floats, rarer: Integers, confidence: float
 ) -> Difference:
-    """What covers Student's interval and that of both orders, the less certain p; without an
-    interval where one order is all.
-    """
+    """What covers both intervals, the less certain p; without one where one order is all."""
     n = gaps.shape[1]
     student = combine(gaps.mean(axis=1), [gaps.var(axis=1, ddof=1) / n], [df + 1], confidence)
     orders = combine(plain.shift, [plain.variance], [df], confidence)
@@ -311,9 +303,7 @@ def _orders(gaps: Floats, later: Flags, tiny: Floats, bend: float) -> Orders:
 
 
 def _spread(gaps: Floats, count: int) -> Floats:
-    """``huber.spread`` of distances inside an order: the first ``count`` columns, and the
-    others.
-    """
+    """``huber.spread`` of distances inside an order: the first ``count`` columns, the others."""
     distances = []
     for side in (gaps[:, :count], gaps[:, count:]):
         rows, columns = np.triu_indices(side.shape[1], 1)

@@ -170,9 +170,7 @@ def sign_flips(gaps: ArrayLike, seed: int = 0) -> Floats:
 
 
 def smallest(m: int, k: int | None = None) -> float:
-    """The smallest p that a permutation test can reach: of m against k values, or with ``k`` None
-    of m pairs.
-    """
+    """The smallest p of a permutation test of m against k values, or (``k`` None) m pairs."""
     return min(1.0, 2 / (2**m if k is None else comb(m + k, m)))
 
 

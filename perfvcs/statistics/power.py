@@ -75,9 +75,7 @@ def pairs(
 def detectable(
     deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0.0, wanted: float = POWER
 ) -> float | None:
-    """The smallest effect that this many pairs find with the power ``wanted``; None for fewer than
-    two pairs.
-    """
+    """The smallest effect that so many pairs find with power ``wanted``; None below two."""
     if pairs < 2:
         return None
     low, high = bar, bar + max(deviation, 1e-12)

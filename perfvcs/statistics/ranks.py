@@ -37,16 +37,6 @@ class Normality:
     w: dict[str, Floats]
     p: dict[str, Floats]
 
-    def choice(self, level: float = 0.05) -> list[str | None]:
-        """Per group the first transformation, in the order of ``TRANSFORMS``, that is not rejected
-        as normal at ``level``, or None.
-        """
-        columns = [self.p[name] for name in TRANSFORMS]
-        return [
-            next((name for name, p in zip(TRANSFORMS, row, strict=True) if p >= level), None)
-            for row in zip(*columns, strict=True)
-        ]
-
 
 def transform(values: ArrayLike, name: str) -> Floats:
     """The values under one of ``TRANSFORMS``, elementwise; NaN where it is not defined.
@@ -149,10 +139,8 @@ def kolmogorov_smirnov(first: ArrayLike, second: ArrayLike) -> Tested:
                 "ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning
             )
             results = [stats.ks_2samp(*pair) for pair in zip(a, b, strict=True)]
-        statistic, p = (
-            np.array([result.statistic for result in results]),
-            np.array([result.pvalue for result in results]),
-        )
+        statistic = np.array([result.statistic for result in results])
+        p = np.array([result.pvalue for result in results])
         # Samples of one size are at least one value apart.
         least = (a.shape[1] == b.shape[1]) & (statistic * a.shape[1] < 1.5)
         return statistic, np.where(least, 1.0, p)
@@ -230,9 +218,7 @@ def _test(
     test: Callable[[Floats, Floats], tuple[Floats, Floats]],
     middle: Callable[[int, int], float],
 ) -> Tested:
-    """Apply the test to the groups that it can judge; ``middle`` is the statistic of equal
-    values.
-    """
+    """Apply the test to the groups that it can judge; ``middle``: the statistic of equals."""
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.ndim != 2 or b.ndim != 2 or len(a) != len(b) or not (a.shape[1] and b.shape[1]):
         raise ValueError("both samples need the shape (groups, values) with at least one value")

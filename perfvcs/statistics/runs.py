@@ -74,36 +74,6 @@ class Autocorrelation(Struct, frozen=True):
         """95 % of the coefficients of independent values lie within +-bound."""
         return POINT / sqrt(self.n)
 
-    def p(self) -> Floats:
-        """Ljung and Box's test of all lags together, shape (groups,); NaN without a coefficient.
-
-        Source: Ljung, Box 1978.
-        """
-        from scipy.special import chdtrc
-
-        lags = self.coefficients.shape[1] - 1
-        if not lags:
-            return np.full(len(self.coefficients), np.nan)
-        statistic = (
-            self.n
-            * (self.n + 2)
-            * (self.coefficients[:, 1:] ** 2 / (self.n - np.arange(1, lags + 1))).sum(axis=1)
-        )
-        finite = np.isfinite(statistic)
-        return np.where(finite, chdtrc(lags, np.where(finite, statistic, 0.0)), np.nan)
-
-    def inflation(self) -> Floats:
-        """By how much a first-order dependence enlarges the variance of a mean: (1 + r) / (1 - r),
-        never below 1; shape (groups,).
-
-        r is the lag 1 coefficient, at most 0.95; 1 where nothing varies.
-        """
-        if self.coefficients.shape[1] < 2:
-            return np.ones(len(self.coefficients))
-        r = np.clip(np.nan_to_num(self.coefficients[:, 1]), 0.0, 0.95)
-        factor: Floats = (1 + r) / (1 - r)
-        return factor
-
 
 def autocorrelation(values: ArrayLike, lags: int = 10) -> Autocorrelation:
     """Autocorrelations of each row of ``values`` (groups, n), n >= 1, at lags up to ``lags``, at

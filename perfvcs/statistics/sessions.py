@@ -122,11 +122,9 @@ def adjusted(
     calls = np.bincount(run)
     weight = np.ones(len(away))
     if len(calls) >= SEVERAL:
-        away, moved, weight = (
-            np.bincount(run, away) / calls,
-            np.bincount(run, moved) / calls,
-            calls.astype(np.float64),
-        )
+        away = np.bincount(run, away) / calls
+        moved = np.bincount(run, moved) / calls
+        weight = calls.astype(np.float64)
     exponent = slope(
         float((weight * away * moved).sum()), float((weight * away**2).sum()), float(weight.sum())
     )
@@ -232,9 +230,7 @@ def between(
 
 
 def repeats(means: Sequence[float], groups: Sequence[str]) -> Spread | None:
-    """The pooled variance of session means about the mean of their group; None when no group has
-    two.
-    """
+    """The pooled variance of session means about their group's mean; None if none has two."""
     grouped: dict[str, list[float]] = defaultdict(list)
     for mean, group in zip(means, groups, strict=True):
         grouped[group].append(mean)

@@ -181,11 +181,10 @@ def tail(t: float, df: float) -> float:
     if square == inf:
         return 0.0
     x, rest, a = df / (df + square), square / (df + square), df / 2
-    front = (
-        exp(lgamma(a + 0.5) - lgamma(a) - lgamma(0.5) + a * log(x) + 0.5 * log(rest))
-        if x > 0 and rest > 0
-        else float(x > 0)
-    )
+    if x > 0 and rest > 0:
+        front = exp(lgamma(a + 0.5) - lgamma(a) - lgamma(0.5) + a * log(x) + 0.5 * log(rest))
+    else:
+        front = float(x > 0)
     if x > (a + 1) / (a + 2.5):
         return 1 - front * _continued(0.5, a, rest) / 0.5
     return front * _continued(a, 0.5, x) / a

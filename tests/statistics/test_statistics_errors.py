@@ -5,13 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfvcs.statistics.regression.curveerrors import (
-    absolute,
-    leverage,
-    mean_squared,
-    relative,
-    studentized,
-)
+from perfvcs.statistics.regression.curveerrors import absolute, leverage, mean_squared, studentized
 from perfvcs.statistics.regression.fitting import fit
 
 SIZES = np.arange(1.0, 1201.0)
@@ -34,7 +28,6 @@ def noisy(curve: str, seed: int) -> np.ndarray:
 def test_the_formulas_by_hand() -> None:
     target, baseline = np.array([3.0, 5.0, 10.0]), np.array([2.0, 4.0, 6.0])
     assert absolute(target, baseline).tolist() == [1, 1, 4]
-    assert relative(target, baseline) == pytest.approx([0.5, 0.25, 2 / 3])
     assert mean_squared(target, baseline) == 6
     assert leverage(target) == pytest.approx([9 / 26 + 1 / 3, 1 / 26 + 1 / 3, 16 / 26 + 1 / 3])
     others = np.array([(1 + 16) / 2, (1 + 16) / 2, (1 + 1) / 2])
@@ -84,7 +77,6 @@ def test_rows_of_curves_are_treated_one_by_one() -> None:
 
 
 def test_degenerate_curves() -> None:
-    assert relative([0.0, 1.0, -1.0], [0.0, 0.0, 0.0]).tolist() == [0, np.inf, -np.inf]
     assert np.isnan(mean_squared([], []))
     assert np.isnan(studentized([1.0], [2.0])).all()
     assert studentized([1.0, 1.0, 1.0], [1.0, 1.0, 1.0]).tolist() == [0, 0, 0]

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
-from statsmodels.stats.diagnostic import acorr_ljungbox
 from statsmodels.tsa.stattools import acf
 
 from perfvcs.statistics.changepoints.horvath import horvath, ratio
@@ -46,29 +45,13 @@ def test_autocorrelations_are_statsmodels() -> None:
     found = autocorrelation(values, 8)
     for row in range(3):
         assert found.coefficients[row] == pytest.approx(acf(values[row], nlags=8))
-        assert found.p()[row] == pytest.approx(
-            acorr_ljungbox(values[row], lags=[8])["lb_pvalue"].iloc[0], rel=1e-9
-        )
     assert found.bound == pytest.approx(1.96 / np.sqrt(80), rel=1e-4)
-
-
-def test_a_first_order_dependence_of_one_half_triples_the_variance_of_a_mean() -> None:
-    walk = np.random.default_rng(2).standard_normal(20000)
-    for place in range(1, len(walk)):
-        walk[place] += 0.5 * walk[place - 1]
-    found = autocorrelation([walk, walk[::-1]])
-    assert found.inflation() == pytest.approx(3, rel=0.05)
-    assert found.p()[0] < 1e-9
 
 
 def test_constant_missing_and_single_values_have_no_autocorrelation() -> None:
     found = autocorrelation([[0.1] * 5, [1.0, np.nan, 2.0, 3.0, 4.0]], 2)
     assert np.isnan(found.coefficients).all()
-    assert np.isnan(found.p()).all()
-    assert found.inflation().tolist() == [1, 1]
-    single = autocorrelation([[1.0]])
-    assert single.inflation().tolist() == [1]
-    assert np.isnan(single.p()).all()
+    assert np.isnan(autocorrelation([[1.0]]).coefficients).tolist() == [[True]]
 
 
 def test_the_running_median_uses_what_exists_at_the_ends() -> None:

@@ -5,14 +5,9 @@ short one.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
-from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
+from perfvcs.system.numeric import Floats, np
 
 MOST_VALUES = 4_096  # values that are worked on at once: more would not stay near the processor
 
@@ -30,13 +25,8 @@ def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
             yield indices[start : start + count]
 
 
-def side_by_side(
-    work: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-    series: Sequence[NDArray[np.float64]],
-) -> list[NDArray[np.float64]]:
-    """What ``work`` on the last axis makes of each series (n,), n >= 1, an empty one of an empty
-    one.
-    """
+def side_by_side(work: Callable[[Floats], Floats], series: Sequence[Floats]) -> list[Floats]:
+    """What ``work`` on the last axis makes of each series (n,); of an empty one an empty one."""
     results = list(series)
     for indices in batches([len(values) for values in series]):
         if len(series[indices[0]]):

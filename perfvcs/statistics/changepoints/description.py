@@ -55,9 +55,7 @@ def described(
 
 
 def _unsure(changes: Sequence[ChangePoint]) -> int | None:
-    """The place of the weakest change whose own interval holds no change; None where each is
-    sure.
-    """
+    """The place of the weakest change whose own interval holds none; None if all are sure."""
     doubtful = [
         change
         for change in changes
@@ -76,9 +74,7 @@ def _changes(
     settled: Collection[int],
     p: Sequence[float],
 ) -> list[ChangePoint]:
-    """The steps at ``places``, of the chances ``p``, with the ranges in which they are as
-    plausible.
-    """
+    """The steps at ``places``, of chances ``p``, with the ranges that are as plausible."""
     from perfvcs.statistics.changepoints.stepfilter import level as allowed
 
     y, scale, centres = segments.values, segments.scale, segments.centres(places)

@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from perfvcs.statistics.changepoints.judgement import Judgement
 from perfvcs.statistics.changepoints.steps import BY_HORVATH, TURNS, ChangePoint
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 FEWEST_VALUES = 16  # ln ln ln n needs n > 15
 
@@ -117,10 +117,8 @@ def judge(values: ArrayLike, evidence: Collection[int] = ()) -> Judgement:
     return Judgement(tuple(found), None)
 
 
-def _welch(before: NDArray[np.float64], after: NDArray[np.float64]) -> tuple[float, float]:
-    """The standard error of the difference of two means, and its degrees of freedom; NaN and 0
-    where a side has one value, or neither varies.
-    """
+def _welch(before: Floats, after: Floats) -> tuple[float, float]:
+    """The standard error of a difference of means, and df; NaN and 0 where nothing is known."""
     sides = [side for side in (before, after) if len(side) > 1]
     variances = [float(side.var(ddof=1)) / len(side) for side in sides]
     if len(sides) < 2 or not any(variances):

@@ -12,7 +12,7 @@ from perfvcs.statistics.changepoints.newest import Levelled, NewestValue, newest
 from perfvcs.statistics.changepoints.prominence import EDGE, Prominence, prominent
 from perfvcs.statistics.changepoints.stepfilter import SPIKE, Segments, confirm, dependent
 from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint, scale
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Indices, np
 
 __all__ = [
     "TURNS",
@@ -28,7 +28,7 @@ __all__ = [
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -104,13 +104,11 @@ def judge_all(
 
 
 class _Read(msgspec.Struct, frozen=True):
-    """The finite values of a series, their indices, their own variances, and the places of settled
-    steps among them.
-    """
+    """The finite values of a series, their indices, variances, and places of settled steps."""
 
-    there: NDArray[np.intp]
-    values: NDArray[np.float64]
-    variance: NDArray[np.float64] | None
+    there: Indices
+    values: Floats
+    variance: Floats | None
     settled: frozenset[int]
 
 
@@ -131,8 +129,8 @@ def _read(levels: ArrayLike, variance: ArrayLike | None, evidence: Sequence[int]
 
 def _changes(
     read: Sequence[_Read],
-    scales: Sequence[NDArray[np.float64]],
-    middles: Sequence[NDArray[np.float64]],
+    scales: Sequence[Floats],
+    middles: Sequence[Floats],
     generous: Sequence[Sequence[int]],
 ) -> list[list[ChangePoint]]:
     """The steps of each series with its spread and running medians, of those of its ``generous``
@@ -163,14 +161,14 @@ def _changes(
     return changes
 
 
-def _back(step: ChangePoint, there: NDArray[np.intp]) -> ChangePoint:
+def _back(step: ChangePoint, there: Indices) -> ChangePoint:
     """A step in the places of the values as they were given."""
     return replace(
         step, place=int(there[step.place]), first=int(there[step.first]), last=int(there[step.last])
     )
 
 
-def _back_newest(newest: NewestValue | None, there: NDArray[np.intp]) -> NewestValue | None:
+def _back_newest(newest: NewestValue | None, there: Indices) -> NewestValue | None:
     if newest is None:
         return None
     since, withdrawn = (

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -13,12 +14,7 @@ from perfvcs.statistics.changepoints.presentlevel import (
     PresentLevel,
     present_levels,
 )
-from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+from perfvcs.system.numeric import Flags, Floats, np
 
 SURE_ALONE = 1e-4  # chance below which a value needs no second one to be a change
 SUPPORT = 10  # earlier values at the level from which an alarm is a change, and not only suspected
@@ -78,10 +74,10 @@ class Levelled(NamedTuple):
     (n,), and their own ``variance`` (n,), NaN unknown.
     """
 
-    values: NDArray[np.float64]
+    values: Floats
     places: Sequence[int]
-    scale: NDArray[np.float64]
-    variance: NDArray[np.float64] | None = None
+    scale: Floats
+    variance: Floats | None = None
 
     def before(self, base: int, extra: float = 0.0) -> Earlier:
         """What comes before a place."""
@@ -142,9 +138,7 @@ def _is_off(given: Levelled, past: PresentLevel, base: int) -> bool:
 
 
 def _newest(given: Levelled, past: PresentLevel, base: int, *, unusual: bool) -> NewestValue | None:
-    """The newest value against the level ``past`` of the values before ``base``; None where only
-    ``unusual`` ones are asked for.
-    """
+    """The newest value against the level ``past``; None if ``unusual`` is asked and it is not."""
     series, scale = given.values, given.scale
     place = len(series) - 1
     value = float(series[-1])
@@ -176,9 +170,7 @@ def _newest(given: Levelled, past: PresentLevel, base: int, *, unusual: bool) ->
     )
 
 
-def visited(
-    before: NDArray[np.float64], after: NDArray[np.float64], levels: tuple[float, float], sd: float
-) -> bool:
+def visited(before: Floats, after: Floats, levels: tuple[float, float], sd: float) -> bool:
     """Whether the values ``after`` are where some of the level ``before`` were for as long: runs of
     up to four values beyond the middle of both ``levels``, and three standard deviations ``sd``
     from the old one, where these are four apart or more.
@@ -193,12 +185,11 @@ def visited(
     return runs[1] <= min(runs[0], LASTING - 1)
 
 
-def _longest(there: NDArray[np.bool_]) -> int:
-    """The length of the longest run."""
+def _longest(there: Flags) -> int:
     return max((len(list(run)) for value, run in groupby(there.tolist()) if value), default=0)
 
 
-def _extra(variance: NDArray[np.float64] | None) -> float:
+def _extra(variance: Floats | None) -> float:
     """By how much the newest value's own variance is above the usual one."""
     if variance is None or not np.isfinite(variance[-1]) or not np.isfinite(variance[:-1]).any():
         return 0.0

@@ -7,12 +7,12 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 BOUND = 9.0  # squared standard deviations that one value can cost at most
@@ -25,9 +25,7 @@ WINDOW = 5  # of the running median
 
 
 def paths(
-    series: Sequence[NDArray[np.float64]],
-    scales: Sequence[NDArray[np.float64]],
-    middles: Sequence[NDArray[np.float64]],
+    series: Sequence[Floats], scales: Sequence[Floats], middles: Sequence[Floats]
 ) -> list[list[int]]:
     """Per series of finite values (n,) where its level changes, ascending; ``scales`` (n,) are the
     standard deviations about the levels, ``middles`` (n,) the running medians.
@@ -48,9 +46,7 @@ def paths(
     return changes
 
 
-def _together(
-    order: Sequence[int], series: Sequence[NDArray[np.float64]]
-) -> Iterator[Sequence[int]]:
+def _together(order: Sequence[int], series: Sequence[Floats]) -> Iterator[Sequence[int]]:
     """The series that are solved side by side: as many as memory allows."""
     turn: list[int] = []
     longest = 0
@@ -65,10 +61,8 @@ def _together(
         yield turn
 
 
-def _grid(middle: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The levels that are tried: cells in which running medians lie, wider ones where those would
-    be too many.
-    """
+def _grid(middle: Floats, scale: Floats) -> Floats:
+    """The levels that are tried: cells of running medians, wider where these are too many."""
     if len(middle) < 2:
         return middle
     width = CELL * max(float(scale.min()), 1e-300)
@@ -76,15 +70,13 @@ def _grid(middle: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np
     while True:
         cells = np.unique(np.rint((middle - low) / width))
         if len(cells) <= MOST_TRIED_LEVELS:
-            levels: NDArray[np.float64] = low + cells * width
+            levels: Floats = low + cells * width
             return levels
         width *= 1.5
 
 
 def _solve(
-    series: Sequence[NDArray[np.float64]],
-    scales: Sequence[NDArray[np.float64]],
-    grids: Sequence[NDArray[np.float64]],
+    series: Sequence[Floats], scales: Sequence[Floats], grids: Sequence[Floats]
 ) -> list[list[int]]:
     """Viterbi's algorithm on all series side by side."""
     count, longest, most = len(series), max(map(len, series)), max(map(len, grids))
@@ -126,10 +118,8 @@ def _solve(
     return solved
 
 
-def running_median(values: ArrayLike, window: int = WINDOW) -> NDArray[np.float64]:
-    """The median of the ``window`` (odd) values about each of ``values`` (..., n); at the ends, of
-    those that exist.
-    """
+def running_median(values: ArrayLike, window: int = WINDOW) -> Floats:
+    """The median of the ``window`` (odd) values about each of ``values`` (..., n), cut at ends."""
     y = np.asarray(values, dtype=np.float64)
     n, half = y.shape[-1], window // 2
     medians = np.empty(y.shape)

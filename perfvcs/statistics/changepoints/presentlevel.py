@@ -4,20 +4,16 @@ values use to lie.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 from math import lgamma, log, pi, sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from perfvcs.statistics.changepoints.batches import batches
-from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+from perfvcs.system.numeric import Floats, Indices, np
 
 FALSE_ALARM_RATE = 1e-3  # of an alarm per commit and benchmark where nothing changed
 SUSPICIOUS = 5e-3  # chance from which a value is usual
@@ -41,7 +37,7 @@ class Earlier(NamedTuple):
     the variance of the value to be judged is above the usual one.
     """
 
-    values: NDArray[np.float64]
+    values: Floats
     places: Sequence[int]
     scale: float
     largest: float
@@ -63,7 +59,7 @@ class StudentTail(Struct, frozen=True):
 
     df: float
     scale: float
-    past: NDArray[np.float64]
+    past: Floats
     count: int
 
     def chance(self, distance: float, widening: float = 1.0) -> float:
@@ -117,9 +113,7 @@ class PresentLevel(Struct, frozen=True):
 
 
 def present_levels(asked: Sequence[Earlier]) -> list[PresentLevel]:
-    """What each series says about its next value, n >= 1; together that takes a fraction of the
-    time.
-    """
+    """What each series says about its next value, n >= 1; together is much quicker."""
     levels: list[PresentLevel | None] = [None] * len(asked)
     for indices in batches([min(len(earlier.values), RECENT) for earlier in asked]):
         members = [asked[index] for index in indices]
@@ -155,20 +149,19 @@ def _floor(earlier: Earlier) -> float:
     return max(earlier.scale * LEAST_SCALE, earlier.largest * 1e-12, 1e-100)
 
 
-def _median(values: NDArray[np.float64]) -> float:
-    """The median of a few values."""
+def _median(values: Floats) -> float:
     ordered: list[float] = sorted(values.tolist())
     half = len(ordered) // 2
     return (ordered[half] + ordered[(len(ordered) - 1) // 2]) / 2
 
 
-def _deviations(members: Sequence[Earlier]) -> NDArray[np.float64]:
+def _deviations(members: Sequence[Earlier]) -> Floats:
     """How far each of the last values (members, n <= 256) lies from the median of the 25 before it
     at its level; the first ones of a level from that of all of these.
     """
     recent = np.concatenate([earlier.values[-RECENT:] for earlier in members])
     away = np.empty(len(recent))
-    later: list[NDArray[np.intp]] = []
+    later: list[Indices] = []
     start = 0
     for earlier in members:
         n = len(earlier.values)
@@ -189,16 +182,14 @@ def _deviations(members: Sequence[Earlier]) -> NDArray[np.float64]:
 
 
 class _UsualTails(NamedTuple):
-    """Degrees of freedom (m, 1), the logarithms of their densities' constants, and typical
-    distances of the usual tails.
-    """
+    """Degrees of freedom (m, 1), constants of densities, and typical distances of usual tails."""
 
-    df: NDArray[np.float64]
-    constant: NDArray[np.float64]
-    distances: NDArray[np.float64]
+    df: Floats
+    constant: Floats
+    distances: Floats
 
 
-def _fitted(away: NDArray[np.float64], floors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fitted(away: Floats, floors: Floats) -> Floats:
     """The degrees of freedom and the scale of the tails below and above, (k, 2, 2), from deviations
     (k, n).
 

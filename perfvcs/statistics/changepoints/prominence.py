@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
-from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from numpy.typing import NDArray
+from perfvcs.system.numeric import Floats, Indices, np
 
 # values on each side: of the levels, of the lines that meet at the step, and of what is in sight
 LEVEL, LINE, SIGHT = 60, 25, 200
@@ -29,12 +24,8 @@ SHIFT = 12  # values by which a step may be moved to where it stands out most
 class Prominence:
     """The prefix sums of a series of logarithms, from which steps are judged, all at once."""
 
-    def __init__(
-        self, values: NDArray[np.float64], scale: NDArray[np.float64], middle: NDArray[np.float64]
-    ) -> None:
-        """``middle`` (n,) are the running medians of ``values`` (n,), ``scale`` (n,) their standard
-        deviations.
-        """
+    def __init__(self, values: Floats, scale: Floats, middle: Floats) -> None:
+        """``middle`` (n,): running medians of ``values`` (n,), ``scale``: their deviations."""
         y = np.clip(values, middle - CLIP * scale, middle + CLIP * scale)
         y = y - y.mean()
         self.n, self.scale = len(y), scale
@@ -42,9 +33,7 @@ class Prominence:
             np.concatenate([[0.0], np.cumsum(part)]) for part in (y, y * y, np.arange(len(y)) * y)
         )
 
-    def of(
-        self, low: NDArray[np.intp], place: NDArray[np.intp], high: NDArray[np.intp]
-    ) -> NDArray[np.float64]:
+    def of(self, low: Indices, place: Indices, high: Indices) -> Floats:
         """The prominence (k,) of steps at ``place`` (k,) between the neighbours ``low`` and
         ``high`` (k,): ln t + 1.5 ln j + ln d.
 
@@ -69,7 +58,7 @@ class Prominence:
         start, stop = np.maximum(place - SIGHT, 0), np.minimum(place + SIGHT, self.n)
         _, squares = self._level(start, stop)
         seen = np.abs(size) / np.sqrt(np.maximum(squares / (stop - start), 1e-300))
-        prominence: NDArray[np.float64] = (
+        prominence: Floats = (
             np.log(np.maximum(np.abs(t), FLOOR))
             + 1.5 * np.log(np.maximum(jump * np.sign(size), FLOOR))
             + np.log(np.maximum(seen, 0.02))
@@ -80,17 +69,13 @@ class Prominence:
         """The mean of some values."""
         return float(self._sum[high] - self._sum[low]) / (high - low)
 
-    def _level(
-        self, low: NDArray[np.intp], high: NDArray[np.intp]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _level(self, low: Indices, high: Indices) -> tuple[Floats, Floats]:
         """The means of values and their squares about them."""
         count, total = high - low, self._sum[high] - self._sum[low]
         squares = self._squares[high] - self._squares[low] - total * total / count
         return total / count, np.maximum(squares, 0.0)
 
-    def _end(
-        self, low: NDArray[np.intp], high: NDArray[np.intp], place: NDArray[np.intp]
-    ) -> tuple[NDArray[np.float64], ...]:
+    def _end(self, low: Indices, high: Indices, place: Indices) -> tuple[Floats, ...]:
         """What the line through some values is at a place: its value, the squares about it, the
         variance of that value in those of one, and how many parameters it has.
         """

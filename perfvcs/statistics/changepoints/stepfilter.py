@@ -4,18 +4,13 @@ a spike.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from numpy.typing import NDArray
-
+from perfvcs.system.numeric import Floats, np
 
 LARGEST_AUTOCORRELATION = 0.95  # autocorrelation
 # share of the autocorrelation that a segment takes away, times n: simulated, r of .3 to .8, 200 to
@@ -28,15 +23,15 @@ SPIKE = 5  # values that are not a level of their own between two others
 CLIP = 1.0  # standard deviations that a value may lie outside both levels
 
 
-def residuals(series: NDArray[np.float64], places: Sequence[int]) -> NDArray[np.float64]:
+def residuals(series: Floats, places: Sequence[int]) -> Floats:
     """The values of a series without the means between ``places``."""
     cuts = [0, *places]
     counts = np.diff([*cuts, len(series)])
-    left: NDArray[np.float64] = series - np.repeat(np.add.reduceat(series, cuts) / counts, counts)
+    left: Floats = series - np.repeat(np.add.reduceat(series, cuts) / counts, counts)
     return left
 
 
-def dependent(series: Sequence[Segments], generous: Sequence[Sequence[int]]) -> NDArray[np.float64]:
+def dependent(series: Sequence[Segments], generous: Sequence[Sequence[int]]) -> Floats:
     """The inflation of the variance of a mean by a first-order dependence of values about the
     levels of their ``generous`` segmentation, of each series.
 
@@ -63,14 +58,14 @@ def dependent(series: Sequence[Segments], generous: Sequence[Sequence[int]]) -> 
     r = np.add.reduceat(left * beside, starts) / np.where(total > 0, total, 1.0) * absorbed
     # no finer than it is known: else one more value would move the figures of every earlier step
     r = np.clip(np.round(r / ROUNDED) * ROUNDED, 0.0, LARGEST_AUTOCORRELATION)
-    inflation: NDArray[np.float64] = (1 + r) / (1 - r)
+    inflation: Floats = (1 + r) / (1 - r)
     return inflation
 
 
 class Segments:
     """The centres of a series between steps, each computed once."""
 
-    def __init__(self, values: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
+    def __init__(self, values: Floats, scale: Floats) -> None:
         self.values, self.scale = values, scale
         self._known: dict[tuple[int, int], float] = {}
 
@@ -84,19 +79,17 @@ class Segments:
                 self._known[low, high] = start(self.values[low:high])
         return [self._known[part] for part in parts]
 
-    def along(self, steps: Sequence[int]) -> NDArray[np.float64]:
+    def along(self, steps: Sequence[int]) -> Floats:
         """The centre of its segment for each of the values."""
         return np.repeat(self.centres(steps), np.diff([0, *steps, len(self.values)]))
 
 
 class Scores(NamedTuple):
-    """Per step (k,): |t|, its degrees of freedom, and how far the centres on both sides lie
-    apart.
-    """
+    """Per step (k,): |t|, degrees of freedom, and how far the centres on both sides lie apart."""
 
-    t: NDArray[np.float64]
-    df: NDArray[np.float64]
-    sizes: NDArray[np.float64]
+    t: Floats
+    df: Floats
+    sizes: Floats
 
 
 def scores(
@@ -223,7 +216,7 @@ def level(n: int) -> float:
     return FALSE_ALARM_RATE / n
 
 
-def chances(t: NDArray[np.float64], df: NDArray[np.float64]) -> list[float]:
+def chances(t: Floats, df: Floats) -> list[float]:
     """The two-sided p of each t, 1 without degrees of freedom."""
     from perfvcs.statistics.student import tail
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 
 VERSION = 13  # of what `judge` finds: results that were kept are used only under the same number
@@ -59,9 +59,7 @@ class ChangePoint(Struct, frozen=True):
     detectors: tuple[str, ...]
 
     def interval(self, confidence: float = 0.99) -> tuple[float, float]:
-        """The confidence interval of the effect, by Student's t; infinite where no variance could
-        be estimated.
-        """
+        """The effect's confidence interval, by Student's t; infinite without a variance."""
         return intervals([self], confidence)[0]
 
     def holds_no_change(self) -> bool:
@@ -98,10 +96,8 @@ class LevelEstimate(Struct, frozen=True):
     n: int
 
 
-def start(values: NDArray[np.float64]) -> float:
-    """The mean of the shortest half of some values: roughly the centre of the commonest
-    component.
-    """
+def start(values: Floats) -> float:
+    """The mean of the shortest half of some values: about the commonest component's centre."""
     ordered = values.copy()
     ordered.sort()
     half = (len(ordered) + 1) // 2
@@ -109,7 +105,7 @@ def start(values: NDArray[np.float64]) -> float:
     return float(ordered[first : first + half].mean())
 
 
-def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> LevelEstimate:
+def level(values: Floats, scale: Floats) -> LevelEstimate:
     """Tukey's bisquare location of n values with standard deviations ``scale``, starting from their
     shortest half; n >= 1.
 
@@ -133,15 +129,14 @@ def level(values: NDArray[np.float64], scale: NDArray[np.float64]) -> LevelEstim
     # Few values may all lie where psi falls.
     slope = max(slope, float(np.count_nonzero(share)) / 4, 0.25)
     plain = scale * np.clip(z, -CLIP, CLIP)
-    error = (
-        max(float(psi @ psi) / slope**2, float(plain @ plain) / n**2) * n / (n - 1)
-        if n > 1
-        else inf
-    )
+    if n > 1:
+        error = max(float(psi @ psi) / slope**2, float(plain @ plain) / n**2) * n / (n - 1)
+    else:
+        error = inf
     return LevelEstimate(centre, error * n, error, n)
 
 
-def scale(values: ArrayLike) -> NDArray[np.float64]:
+def scale(values: ArrayLike) -> Floats:
     """The standard deviation (..., n) of the values about their level, at each of the finite
     ``values`` (..., n), n >= 1; above 0.
 
@@ -171,18 +166,18 @@ def scale(values: ArrayLike) -> NDArray[np.float64]:
         deviation = np.array(rows).reshape(y.shape)
     else:
         deviation = np.repeat(np.median(short, axis=-1, keepdims=True), n, axis=-1)
-    bounded: NDArray[np.float64] = np.maximum(deviation, _floor(y))
+    bounded: Floats = np.maximum(deviation, _floor(y))
     return bounded
 
 
-def _windows(values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+def _windows(values: Floats, width: int) -> Floats:
     return np.lib.stride_tricks.sliding_window_view(values, width, axis=-1)
 
 
-def _floor(y: NDArray[np.float64]) -> NDArray[np.float64]:
+def _floor(y: Floats) -> Floats:
     rounding = np.maximum(np.abs(y).max(axis=-1) * 1e-12, np.ptp(y, axis=-1) * ROUNDING)
     rounding = np.maximum(rounding, 1e-300)[..., None]
     apart = np.diff(np.sort(y, axis=-1), axis=-1)
     tick = np.where(apart > rounding, apart, np.inf).min(axis=-1, keepdims=True, initial=np.inf)
-    floor: NDArray[np.float64] = np.maximum(rounding, np.where(np.isfinite(tick), TICK * tick, 0.0))
+    floor: Floats = np.maximum(rounding, np.where(np.isfinite(tick), TICK * tick, 0.0))
     return floor

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from perfvcs.statistics.difference import NORMAL
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 EQUAL_LEVELS = 0.01  # logarithms of levels that count as one
 # standard deviations from the steady level that a single first measurement may not be
@@ -30,13 +30,8 @@ class Warmup(Struct, frozen=True):
     than four measurements.
     """
 
-    counts: NDArray[np.int64]
-    steady: NDArray[np.bool_]
-
-    @property
-    def needed(self) -> int:
-        """The warm-up that is enough for every steady execution; 0 without any."""
-        return int(self.counts[self.steady].max(initial=0))
+    counts: Integers
+    steady: Flags
 
 
 def warmup(runs: Sequence[ArrayLike], alike: float = EQUAL_LEVELS) -> Warmup:
@@ -60,7 +55,7 @@ def warmup(runs: Sequence[ArrayLike], alike: float = EQUAL_LEVELS) -> Warmup:
     return Warmup(counts, enough & (given.counts >= FEWEST_VALUES))
 
 
-def _count(series: NDArray[np.float64], alike: float) -> int:
+def _count(series: Floats, alike: float) -> int:
     from perfvcs.statistics.changepoints.path import paths, running_median
     from perfvcs.statistics.changepoints.stepfilter import Segments, confirm, dependent
     from perfvcs.statistics.changepoints.steps import scale

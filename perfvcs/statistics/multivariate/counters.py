@@ -85,9 +85,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class CounterComparison:
-    """The clusters of two versions; ``observations`` are the complete ones of each, which
-    everything rests on.
-    """
+    """The clusters of two versions; all rests on the complete ``observations`` of each."""
 
     structure: Structure
     observations: tuple[int, int]

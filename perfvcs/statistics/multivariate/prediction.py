@@ -134,17 +134,13 @@ def matrix(values: ArrayLike, counters: int | None = None) -> Floats:
 
 
 def _scaled(*sides: Floats) -> list[Floats]:
-    """The sides with each counter divided by its largest magnitude, so that nothing overflows;
-    ratios stay.
-    """
+    """The sides with each counter divided by its largest magnitude, so nothing overflows."""
     largest = np.abs(np.concatenate(sides)).max(axis=0, initial=0.0)
     return [side / np.where(largest > 0, largest, 1.0) for side in sides]
 
 
 def _steps(old: Floats, new: Floats) -> int:
-    """Kolmogorov and Smirnov's statistic times both numbers of observations: an integer, so that
-    equals are equal.
-    """
+    """Kolmogorov and Smirnov's statistic times both numbers of observations: an integer."""
     both = np.concatenate([old, new])
     below = [np.searchsorted(np.sort(side), both, side="right") for side in (old, new)]
     return int(np.abs(below[0] * len(new) - below[1] * len(old)).max())

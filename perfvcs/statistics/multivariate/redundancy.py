@@ -23,9 +23,7 @@ Distance = Literal["correlation", "shang2015"]
 
 
 def varying(values: ArrayLike) -> Flags:
-    """Which counters change at all, for values of shape (times, counters); beyond rounding, and
-    False where one is not finite.
-    """
+    """Which counters (times, counters) change beyond rounding; False where one is not finite."""
     x = np.asarray(values, dtype=np.float64)
     if not len(x):
         return np.zeros(x.shape[1], dtype=bool)
@@ -153,9 +151,7 @@ class ClusterTree:
 
     @property
     def height(self) -> float:
-        """Where the tree is cut: halfway between the last merge inside a cluster and the first
-        between two.
-        """
+        """Where the tree is cut: halfway between the last merge inside a cluster and the next."""
         inside = len(self.labels) - len(self.clusters)
         below = float(self.heights[inside - 1]) if inside else 0.0
         if inside >= len(self.heights):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from perfvcs.statistics.regression.models import MODELS, order
+from perfvcs.statistics.regression.models import MODELS, Fit, order
 from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from perfvcs.statistics.regression.models import Fit
 
 ChoiceRule = Literal["aicc", "r2"]
 FREE = ("power", "exponential")  # curves of free shape, which can imitate any other
@@ -74,9 +73,7 @@ class ModelChoice:
         return order(model, float(self.coefficients[group, 1]) if shape else None)
 
     def predict(self, x: ArrayLike, group: ArrayLike = 0) -> Floats:
-        """The value of the chosen curves at sizes ``x`` of groups ``group``, which are broadcast;
-        NaN where nothing is known.
-        """
+        """The chosen curves at sizes ``x`` of groups ``group``, broadcast; NaN where unknown."""
         return self._of("predict", x, group)
 
     def predict_variance(self, x: ArrayLike, group: ArrayLike = 0) -> Floats:
@@ -203,9 +200,7 @@ def _curve(
 
 
 def _chance_of_constant(fits: Mapping[str, Fit], names: list[str], best: Indices) -> Floats:
-    """The p of the F-test of the best curve against the constant; NaN where there is no curve, or
-    no degree of freedom.
-    """
+    """The p of the F-test of the best curve against the constant; NaN where there is none."""
     from perfvcs.statistics.student import two_sided
 
     n, flat = fits["constant"].n, fits["constant"].squares
@@ -219,9 +214,7 @@ def _chance_of_constant(fits: Mapping[str, Fit], names: list[str], best: Indices
 
 
 def _of_best(columns: Sequence[NDArray[Any]], best: Indices) -> NDArray[Any]:
-    """What the best model of each group has in columns of all models, each of the shape (groups,
-    ...).
-    """
+    """What the best model of each group has in columns of all models, each (groups, ...)."""
     return np.asarray(np.stack(columns)[best, np.arange(len(best))])
 
 
@@ -232,9 +225,7 @@ def _clear(
     best: NDArray[Any],
     margin: float,
 ) -> Flags:
-    """Whether the best curves rise by so much, or are so unlike a logarithm, that caches do not
-    explain them.
-    """
+    """Whether the best curves rise by more, or otherwise, than what caches explain."""
     rows = np.arange(len(best))
     curves = [fits[model] for model in names]
     ends = [

@@ -121,10 +121,8 @@ def warm(number: ArrayLike, execution: ArrayLike) -> Flags:
 
     ``number`` counts the calls of each execution from 0, including those without a row.
     """
-    calls, place = (
-        np.asarray(number, dtype=np.int64),
-        np.unique(np.asarray(execution), return_inverse=True)[1],
-    )
+    calls = np.asarray(number, dtype=np.int64)
+    place = np.unique(np.asarray(execution), return_inverse=True)[1]
     total = np.zeros(int(place.max(initial=-1)) + 1, dtype=np.int64)
     np.maximum.at(total, place, calls + 1)
     return np.asarray(calls >= np.minimum(np.floor(COLD * total), MOST_COLD)[place])
@@ -231,11 +229,9 @@ def cells(
     In a range each mean is moved to the range's size along the curve of all, so that it does not
     matter which sizes an execution had.
     """
-    size, value, number = (
-        np.asarray(x, dtype=np.float64),
-        np.asarray(y, dtype=np.float64),
-        np.asarray(execution, dtype=np.int64),
-    )
+    size = np.asarray(x, dtype=np.float64)
+    value = np.asarray(y, dtype=np.float64)
+    number = np.asarray(execution, dtype=np.int64)
     if within is None:
         at, place = np.unique(size, return_inverse=True)
     else:

@@ -144,9 +144,7 @@ def _mean(number: Indices, values: Floats, total: int = 0) -> Floats:
 
 
 def _curve(x: Floats, y: Floats, group: Indices, exact: Flags, total: int) -> Floats:
-    """The best model of both sides together at each row; 0 where the sizes agree, and nothing need
-    be known of the curve.
-    """
+    """The best model of both sides together at each row; 0 where the sizes agree."""
     from perfvcs.statistics.regression.choice import choose
     from perfvcs.statistics.regression.fitting import fit
     from perfvcs.statistics.regression.models import MODELS
@@ -162,9 +160,7 @@ def _curve(x: Floats, y: Floats, group: Indices, exact: Flags, total: int) -> Fl
 def _along(
     x: Floats, where: Indices, middle: Floats, mean: Floats, owner: Indices, exact: Flags
 ) -> Floats:
-    """The common curve at each row: through the means of the places, straight between neighbours
-    and beyond the last.
-    """
+    """The common curve at each row: through the places' means, straight between and beyond."""
     if len(middle) < 2 or exact[owner].all():
         return mean[where]
     run, rise = np.diff(middle), np.diff(mean)
@@ -184,19 +180,8 @@ def absolute(target: ArrayLike, baseline: ArrayLike) -> Floats:
     return residuals
 
 
-def relative(target: ArrayLike, baseline: ArrayLike) -> Floats:
-    """f(x_i) / f_b(x_i) - 1 (5.2); infinite where only the baseline is 0, and 0 where both are."""
-    delta, level = np.broadcast_arrays(
-        absolute(target, baseline), np.asarray(baseline, dtype=np.float64)
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((delta == 0) & (level == 0), 0.0, delta / level)
-
-
 def mean_squared(target: ArrayLike, baseline: ArrayLike) -> Floats:
-    """The mean of the squared absolute errors over the last axis, in the squared unit (5.3); NaN
-    for no sizes.
-    """
+    """The mean of the squared absolute errors over the last axis (5.3); NaN for no sizes."""
     squares = absolute(target, baseline) ** 2
     if squares.shape[-1] == 0:
         return np.full(squares.shape[:-1], np.nan)

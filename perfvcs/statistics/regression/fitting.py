@@ -210,9 +210,7 @@ def _results(
     low: Floats,
     high: Floats,
 ) -> Iterator[tuple[str, Fit]]:
-    """What is known of models by their lines and their sums of squares; all at once, in arrays of
-    the shape (models, groups).
-    """
+    """What lines and sums of squares say of models at once, arrays (models, groups)."""
     columns = [
         [line.b0, line.b1, line.squares, line.weight, line.centre, line.spread, squares]
         for line, squares in lines.values()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.difference import NORMAL, medians
-from perfvcs.statistics.regression.curveerrors import pair
+from perfvcs.statistics.regression.curveerrors import Pairs, pair
 from perfvcs.statistics.regression.fitting import fit
 from perfvcs.statistics.regression.models import MODELS, SHAPED, evaluate, transform
 from perfvcs.statistics.regression.robust import ScatterLaws
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from perfvcs.statistics.regression.curveerrors import Pairs
 
 PUBLISHED = ("constant", "linear", "quadratic")
 KINDS = ("none", *MODELS)
@@ -67,9 +66,7 @@ class ErrorKind:
         return KINDS[place] if place >= 0 else None
 
     def predict(self, x: ArrayLike, group: int = 0) -> Floats:
-        """The error of a group at sizes ``x``, in the unit of the values; 0 for "none", NaN where
-        unknown.
-        """
+        """The error of a group at sizes ``x``, in the values' unit; 0 for "none", NaN: unknown."""
         name = self.name(group)
         if name is None or name == "none":
             return np.full(np.shape(x), np.nan if name is None else 0.0)
@@ -82,9 +79,7 @@ class ErrorKind:
 
 @dataclass(frozen=True)
 class KindFit:
-    """One curve fitted to the differences of every group: its kind, sum of squares, and what
-    ``ErrorKind`` says of it.
-    """
+    """One curve fitted to every group's differences: kind, sum of squares, ``ErrorKind``."""
 
     kind: str
     parameters: int
@@ -178,11 +173,10 @@ def kind_of(
     best, row = np.where(able, score + doubt, np.inf).argmin(axis=0), np.arange(pairs.groups)
     p = _least(np.where(able, chance, 1.0))
     for rows, other in scatter.others((p < alpha) & (n > 2)):
-        fewer = (
-            pairs
-            if isinstance(rows, slice)
-            else replace(pairs, **{name: getattr(pairs, name)[rows] for name in COLUMNS_TO_FIT})
-        )
+        if isinstance(rows, slice):
+            fewer = pairs
+        else:
+            fewer = replace(pairs, **{name: getattr(pairs, name)[rows] for name in COLUMNS_TO_FIT})
         chance = _chances(fewer, other, list(_candidates(fewer, other, names)))
         p = np.where(
             np.bincount(fewer.group, minlength=pairs.groups) > 0, np.maximum(p, _least(chance)), p
@@ -210,9 +204,7 @@ def kind_of(
 
 
 def _chances(pairs: Pairs, weights: Floats, candidates: Sequence[KindFit]) -> Floats:
-    """The p of each candidate against none by the F-test, NaN where a group has too few sizes for
-    it; shape (candidates, groups).
-    """
+    """The F-test's p of each candidate (candidates, groups); NaN with too few sizes."""
     from perfvcs.statistics.student import f_tail
 
     n = np.bincount(pairs.group, minlength=pairs.groups)

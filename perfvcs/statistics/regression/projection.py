@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from perfvcs.system.numeric import Flags, Floats, Indices, np
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 BLOCK_ROWS = 1 << 15
 ROUNDING = 16 * 2.0**-52  # residuals below this share of their values are those of a perfect fit
@@ -59,9 +56,7 @@ class RowBlock:
         return largest
 
     def squares(self, residuals: Floats, values: Floats) -> Floats:
-        """The weighted sum of squared residuals, 0 where they are but the rounding of the
-        values.
-        """
+        """The weighted sum of squared residuals, 0 where they are but rounding of the values."""
         sums = self.total(residuals * residuals)
         exact = self._exact if values is self.y else self.total((ROUNDING * values) ** 2)
         return np.where(sums <= exact, 0.0, sums)
@@ -74,9 +69,7 @@ class RowBlock:
 def blocks(
     x: Floats, y: Floats, w: Floats | None, counts: Indices
 ) -> Iterator[tuple[RowBlock, Indices]]:
-    """Blocks of whole groups, with the numbers of the groups in them; groups without rows are in
-    none.
-    """
+    """Blocks of whole groups, with the groups' numbers; groups without rows are in none."""
     present = np.flatnonzero(counts)
     ends = np.cumsum(counts[present])
     first = 0
@@ -143,9 +136,7 @@ def parabola(block: RowBlock) -> Parabola:
 
 
 class Sums(NamedTuple):
-    """What a round needs of the rows, per group: g = e^(theta u), its products with the powers of u
-    and with y.
-    """
+    """What a round needs, per group: g = e^(theta u), its products with powers of u and y."""
 
     gg: Floats
     ugg: Floats
@@ -200,9 +191,7 @@ def project(
 
 
 class _Converged(NamedTuple):
-    """Shapes of groups, where they were found (or are not defined), and the sums that belong to
-    them.
-    """
+    """Shapes of groups, where they were found (or are undefined), and the sums of these."""
 
     theta: Floats
     done: Flags
@@ -247,12 +236,10 @@ def _converged(block: RowBlock, v: Floats, start: Floats, able: Flags) -> _Conve
         moving = ~done
         rows = np.repeat(moving, part.lengths)
         live, w, part = live[moving], w[rows], part.only(rows, part.lengths[moving])
-        here, step, best, done = (
-            here[moving],
-            step[moving],
-            Sums(*(column[moving] for column in best)),
-            done[moving],
-        )
+        here = here[moving]
+        step = step[moving]
+        best = Sums(*(column[moving] for column in best))
+        done = done[moving]
     return _Converged(theta, fine, sums)
 
 

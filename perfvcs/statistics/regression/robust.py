@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.statistics.difference import NORMAL, medians
 from perfvcs.statistics.regression.condensed import by_size, level, running
-from perfvcs.statistics.regression.models import MODELS
+from perfvcs.statistics.regression.models import MODELS, Fit
 from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from perfvcs.statistics.regression.choice import ModelChoice
-    from perfvcs.statistics.regression.models import Fit
 
 
 # of the level that a standard deviation may go with: times, counts, and what a clock adds
@@ -60,9 +59,7 @@ class ScatterLaws:
 
     @cached_property
     def weights(self) -> Floats:
-        """1 / variance of each difference but for a factor per group, by the likeliest law; shape
-        (rows,).
-        """
+        """1 / variance of each difference but for a factor per group, shape (rows,)."""
         weights = np.ones(len(self.pairs.x))
         best = self._likelihoods.argmax(axis=0)
         for law in np.unique(best).tolist():
@@ -83,12 +80,10 @@ class ScatterLaws:
                 yield rows, 1 / self._variance(law, rows)
 
     def _rows(self, groups: Flags) -> RowSelection:
-        """The rows of these groups (groups,)."""
         return slice(None) if groups.all() else np.flatnonzero(groups[self.pairs.group])
 
     @cached_property
     def _levels(self) -> tuple[Floats, Floats]:
-        """The squared levels of both sides."""
         pairs = self.pairs
         sides = np.abs(pairs.baseline), np.abs(pairs.target)
         least = np.full(pairs.groups, np.inf)
@@ -103,7 +98,6 @@ class ScatterLaws:
 
     @cached_property
     def _range(self) -> tuple[Floats, Floats]:
-        """The smallest and the largest squared level of each group."""
         low, high = np.full(self.pairs.groups, np.inf), np.zeros(self.pairs.groups)
         for squared in self._levels:
             np.minimum.at(low, self.pairs.group, squared)
@@ -139,10 +133,8 @@ class ScatterLaws:
         # The steps from one group to the next are in none: they are counted as those of another
         # group, behind the last.
         inside = np.diff(pairs.group) == 0
-        step, number = (
-            np.diff(pairs.difference) ** 2,
-            np.where(inside, pairs.group[1:], pairs.groups),
-        )
+        step = np.diff(pairs.difference) ** 2
+        number = np.where(inside, pairs.group[1:], pairs.groups)
 
         def sums(steps: Floats) -> Floats:
             return np.asarray(np.bincount(number, steps, pairs.groups + 1)[:-1], dtype=np.float64)
@@ -238,9 +230,7 @@ def _joined(changed: Flags, new: Mapping[str, Fit], old: Mapping[str, Fit]) -> d
 
 
 def _judged(size: Floats, value: Floats, group: Indices, groups: int) -> Flags:
-    """The groups that have enough sizes, all of them different, and only values above 0 at sizes
-    above 0.
-    """
+    """The groups with enough sizes, all different, and only values above 0 at sizes above 0."""
     order = by_size(size, group)
     again = np.append(False, (np.diff(size[order]) == 0) & (np.diff(group[order]) == 0))[
         : len(order)
@@ -254,9 +244,7 @@ def _judged(size: Floats, value: Floats, group: Indices, groups: int) -> Flags:
 
 
 def _lonely(size: Floats, value: Floats, group: Indices, judged: Flags) -> Flags:
-    """The rows of each group that is ``judged`` that are farthest from what their neighbours let
-    expect.
-    """
+    """The rows of each ``judged`` group that are farthest from what neighbours let expect."""
     order = by_size(size, group)
     at, of, counts = size[order], group[order], np.bincount(group, minlength=len(judged))
     begin = np.cumsum(counts) - counts

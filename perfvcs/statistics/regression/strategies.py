@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.statistics.regression.condensed import by_size
-from perfvcs.statistics.regression.models import FULL_QUADRATIC, MODELS
+from perfvcs.statistics.regression.models import FULL_QUADRATIC, MODELS, Fit
 from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfvcs.statistics.regression.choice import ChoiceRule, ModelChoice
-    from perfvcs.statistics.regression.models import Fit
 
 Strategy = Literal["full", "iterative", "initial-guess", "interval", "bisection"]
 LEAST_SAMPLE = 20  # rows that `initial_guess` uses, if a group has that many
@@ -134,11 +133,9 @@ def initial_guess(
     most = np.minimum(count, np.maximum(np.ceil(count / steps), LEAST_SAMPLE)).astype(np.intp)
     guess = _whole(points.of(_shuffled(points, seed) < most[points.group]), models, rule).choice
     fits: dict[str, Fit] = {}
-    index, coefficients, r2 = (
-        np.full(points.groups, -1),
-        np.full((points.groups, 2), np.nan),
-        np.full(points.groups, np.nan),
-    )
+    index = np.full(points.groups, -1)
+    coefficients = np.full((points.groups, 2), np.nan)
+    r2 = np.full(points.groups, np.nan)
     for model in models:
         if model == FULL_QUADRATIC:  # which is never guessed
             continue
@@ -147,11 +144,9 @@ def initial_guess(
         fitted = fits[model] = _fit(points.of(wanted[points.group]), [model])[model]
         if model in MODELS:
             defined = fitted.known
-            index[defined], coefficients[defined], r2[defined] = (
-                place,
-                fitted.coefficients[defined],
-                fitted.r2[defined],
-            )
+            index[defined] = place
+            coefficients[defined] = fitted.coefficients[defined]
+            r2[defined] = fitted.r2[defined]
     choice = ModelChoice(index, guess.p, r2, coefficients, guess.grows, fits)
     return FittedPieces(
         fits, choice, np.arange(points.groups), points, (StrategyStep(most, guess),)
@@ -202,9 +197,7 @@ def bisection(
 
 
 def _halves(points: ModelPoints, number: Indices, pieces: int) -> Indices:
-    """For each row, with the number of its piece, which half of the piece's range it is in: 0 or
-    1.
-    """
+    """For each row, with the number of its piece, which half of its range it is in: 0 or 1."""
     low, high = _ends(points, number, pieces)
     return (points.x > (low / 2 + high / 2)[number]).astype(np.intp)
 
@@ -234,7 +227,6 @@ def _better(
 
 
 def _sizes(points: ModelPoints) -> Indices:
-    """How many different sizes each group has."""
     order = by_size(points.x, points.group)
     x, group = points.x[order], points.group[order]
     return np.bincount(
@@ -254,9 +246,7 @@ def _rounding(points: ModelPoints) -> Floats:
 def _apart(
     points: ModelPoints, piece: Indices, models: Sequence[str], rule: ChoiceRule
 ) -> FittedPieces:
-    """Each piece (any numbers, of rows of one group) fitted separately; in order of the groups and
-    of the sizes.
-    """
+    """Each piece (numbers, of rows of one group) fitted by itself; by groups and sizes."""
     _, first, number = np.unique(piece, return_index=True, return_inverse=True)
     low, _ = _ends(points, number, len(first))
     order = np.lexsort((low, points.group[first]))
@@ -286,9 +276,7 @@ def _count(points: ModelPoints) -> Indices:
 
 
 def _ends(points: ModelPoints, number: Indices, total: int) -> tuple[Floats, Floats]:
-    """The smallest and the largest size of each of ``total`` numbers; inf and -inf where one has no
-    rows.
-    """
+    """The smallest and the largest size of each of ``total`` numbers; inf, -inf without rows."""
     low, high = np.full(total, np.inf), np.full(total, -np.inf)
     np.minimum.at(low, number, points.x)
     np.maximum.at(high, number, points.x)
