@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-from perfvcs.profile.fittedmodels import CurveEntry
+from perfvcs.postprocessors._entries import conclude
+from perfvcs.postprocessors._rows import Groups, by_number, chosen, group, rows
+from perfvcs.profile.fittedmodels import AnyEntry, CurveEntry
 from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from perfvcs.postprocessors._rows import Groups
     from perfvcs.profile import Profile
     from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints
 
@@ -26,9 +28,7 @@ FEWEST_FITTED_SIZES = 16  # points of a curve, however many groups
 
 
 def first_calls(profile: Profile) -> Flags:
-    """Mask of the recorded calls at the beginning of an execution, when the caches are empty; shape
-    (rows,).
-    """
+    """Mask (rows,) of recorded calls at the start of an execution, when caches are empty."""
     from perfvcs.profile.summary import RECORDER
     from perfvcs.statistics.regression.condensed import warm
 
@@ -59,7 +59,6 @@ def means(points: ModelPoints) -> GroupMeans:
     Values weigh their number / level^2, as in ``robust.described``; they come in the order of
     groups and sizes.
     """
-    from perfvcs.postprocessors._rows import by_number
     from perfvcs.statistics.regression.condensed import (
         BUSY_CLIP,
         OUTLIER_NEIGHBOURS,
@@ -136,6 +135,29 @@ def _defined(model: str, points: ModelPoints) -> Flags:
 
     finite = np.isfinite(transform("linear" if model == FULL_QUADRATIC else model, points.x))
     return np.asarray(finite & (points.y > 0) if model in LINEARISED else finite)
+
+
+class SmoothCurve(ABC):
+    """A postprocessor that lays a curve through the values of each unit.
+
+    ``of`` and ``by`` are options, where each member documents them.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # as every member is a dataclass
+    of: tuple[str, ...]
+    by: str
+
+    def apply(self, profile: Profile) -> Profile:
+        """The profile with a model per unit and metric."""
+        models: list[AnyEntry] = []
+        for metric in chosen(profile, self.of, self.by):
+            groups = group(rows(profile, metric, self.by), self.by)
+            models += self.curves(profile, metric, groups)
+        return conclude(profile, self, models)
+
+    @abstractmethod
+    def curves(self, profile: Profile, metric: str, groups: Groups) -> Sequence[AnyEntry]:
+        """The curves of one metric, whose rows are in ``groups``."""
 
 
 @dataclass(frozen=True)

@@ -236,7 +236,6 @@ class _PieceExtent(NamedTuple):
 
 
 def _extents(pieces: FittedPieces, some: Fit) -> list[_PieceExtent]:
-    """The extent of each piece."""
     points = pieces.points
     least = np.full(points.groups, np.inf)
     np.minimum.at(least, points.group, points.y)
@@ -249,7 +248,6 @@ def _extents(pieces: FittedPieces, some: Fit) -> list[_PieceExtent]:
 
 
 def _reason(model: str, count: int, low: float, high: float, least: float) -> str:
-    """Why a model could not be fitted."""
     name = model.removeprefix("linearised ")
     least_rows = parameters(model) + 1
     if count < least_rows:

@@ -14,8 +14,6 @@ from perfvcs.system.numeric import Flags, Floats, Indices, np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from perfvcs.profile import Profile
-
 
 # values whose spread is less than this share of the largest are equal but for rounding
 EQUAL = 1e-14
@@ -59,9 +57,7 @@ class Groups:
 
     @cached_property
     def squares(self) -> Floats:
-        """The squares of ``y`` about the mean, summed per group; 0 where all values are equal but
-        for rounding.
-        """
+        """The squares of ``y`` about the mean, per group; 0 where only rounding differs."""
         squares = self.total((self.y - self.mean[self.number]) ** 2)
         return np.where(squares <= EQUAL**2 * self.counts, 0.0, squares)
 
@@ -159,9 +155,7 @@ def by_number(number: Indices) -> Indices:
 
 
 def quantile(values: Floats, number: Indices, groups: int, share: float) -> Floats:
-    """The quantile of each group's values, linear between two of them as numpy's; NaN for a group
-    without any.
-    """
+    """The quantile of each group's values, linear as numpy's; NaN for a group without any."""
     if (np.diff(number) < 0).any():
         values = values[by_number(number)]
     counts = np.bincount(number, minlength=groups)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError
 from perfvcs.postprocessors._entries import check_number, conclude
@@ -13,9 +13,6 @@ from perfvcs.profile.fittedmodels import BootstrapEntry
 from perfvcs.profile.summary import MAX_SIZES
 from perfvcs.profile.validity import MAX_INTEGER
 from perfvcs.system.numeric import Floats, Indices, np
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,10 @@ class Bootstrap:
     def _of(self, profile: Profile, metric: str) -> list[BootstrapEntry]:
         table = rows(profile, metric, "")
         resources = profile.resources
-        size = (
-            resources.array("size")[table.place]
-            if resources.size is not None
-            else np.full(len(table.y), np.nan)
-        )
+        if resources.size is not None:
+            size = resources.array("size")[table.place]
+        else:
+            size = np.full(len(table.y), np.nan)
         execution, binary = (
             np.array(resources.integers(name), dtype=np.int64)[table.place]
             for name in ("execution", "binary")

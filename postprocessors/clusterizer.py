@@ -97,7 +97,6 @@ class Clusterizer:
 
 
 def _sizes(profile: Profile) -> MetricRows:
-    """The sizes as values."""
     size = named(profile, "size", "by")
     place = np.flatnonzero(
         np.isfinite(size)

@@ -6,9 +6,9 @@ import warnings
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
-from perfvcs.postprocessors._entries import check_number, conclude
-from perfvcs.postprocessors._rows import chosen, group, rows, thin
+from perfvcs.postprocessors._curve import CurvePoints, SmoothCurve, entries, most_points
+from perfvcs.postprocessors._entries import check_number
+from perfvcs.postprocessors._rows import Groups, thin
 from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import LowessEntry
 from perfvcs.system.numeric import Floats, Indices, np
@@ -21,7 +21,7 @@ FEWEST_RESAMPLED = 5  # that are drawn as a whole; of fewer, single rows are
 
 
 @dataclass(frozen=True)
-class Lowess:
+class Lowess(SmoothCurve):
     """Fits a line around each size to the nearest rows, with a band around the curve.
 
     Outliers weigh little. ``share`` is the part of a unit's rows that each line takes in.
@@ -45,20 +45,8 @@ class Lowess:
         check_number(self, "robust", 0, 100, "3", whole=True)
         check_number(self, "confidence", 0.5, 0.9999, "0.99")
 
-    def apply(self, profile: Profile) -> Profile:
-        """The profile with a model per unit and metric."""
-        return conclude(
-            profile,
-            self,
-            [
-                entry
-                for metric in chosen(profile, self.of, self.by)
-                for entry in self._of(profile, metric)
-            ],
-        )
-
-    def _of(self, profile: Profile, metric: str) -> list[LowessEntry]:
-        groups = group(rows(profile, metric, self.by), self.by)
+    def curves(self, profile: Profile, metric: str, groups: Groups) -> list[LowessEntry]:
+        """The curves of one metric."""
         execution = np.array(profile.resources.integers("execution"), dtype=np.intp)[groups.place]
         thinned = thin(groups.number, len(groups), MOST_ROWS)
         draws = min(BAND_DRAWS, MOST_DRAWS // max(len(groups), 1))
@@ -90,9 +78,7 @@ class Lowess:
         return entries(LowessEntry, profile, metric, self.by, groups, curve, options)
 
     def _curve(self, x: Floats, y: Floats, at: Floats) -> Floats:
-        """The curve at some sizes: a line through the means of the sizes where the nearest rows all
-        have one size.
-        """
+        """The curve at some sizes: a line through means where the nearest rows have one size."""
         from statsmodels.nonparametric.smoothers_lowess import lowess
 
         with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from perfvcs.postprocessors._entries import OutcomeColumn, check_word, conclude
-from perfvcs.postprocessors._rows import chosen, fill, group, rows
+from perfvcs.postprocessors._rows import Groups, chosen, fill, group, rows
 from perfvcs.profile import Profile
 from perfvcs.system.numeric import Floats, np
-
-if TYPE_CHECKING:
-    from perfvcs.postprocessors._rows import Groups
 
 WAYS = ("max", "minmax", "zscore")
 

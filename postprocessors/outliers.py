@@ -179,11 +179,9 @@ def _model(groups: Groups, used: Flags) -> tuple[ModelChoice, Floats]:
     from perfvcs.statistics.regression.fitting import fit
     from perfvcs.statistics.regression.models import MODELS
 
-    x, y, number = (
-        groups.x[used] * groups.x_scale[groups.number[used]],
-        groups.y[used],
-        groups.number[used],
-    )
+    x = groups.x[used] * groups.x_scale[groups.number[used]]
+    y = groups.y[used]
+    number = groups.number[used]
     with np.errstate(over="ignore"):
         weight = 1 / running(np.abs(y), number) ** 2
     return choose(fit(x, y, number, weight, groups=len(groups), models=MODELS)), weight

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.postprocessors._curve import first_calls, means, without_undefined
@@ -16,9 +16,6 @@ from perfvcs.profile.validity import MAX_INTEGER
 from perfvcs.statistics.regression.models import FITTED_MODELS, FULL_QUADRATIC, MODELS
 from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints, Strategy, run
 from perfvcs.system.numeric import Floats, Indices, np
-
-if TYPE_CHECKING:
-    from perfvcs.statistics.regression.strategies import FittedPieces, ModelPoints
 
 Model = Literal[
     "constant",
@@ -140,9 +137,7 @@ class Regression:
                 )
 
     def _described(self, points: ModelPoints, weight: Floats) -> tuple[FittedPieces, list[int]]:
-        """All models fitted to the means but those far off, and how many of each group these
-        were.
-        """
+        """All models fitted to the means but those far off, and how many of a group these are."""
         from perfvcs.statistics.regression.robust import described
 
         choice, far = described(

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from perfvcs.postprocessors._curve import CurvePoints, entries, most_points
-from perfvcs.postprocessors._entries import check_number, check_word, conclude
-from perfvcs.postprocessors._rows import chosen, group, quantile, rows
+from perfvcs.postprocessors._curve import CurvePoints, SmoothCurve, entries, most_points
+from perfvcs.postprocessors._entries import check_number, check_word
+from perfvcs.postprocessors._rows import Groups, quantile
 from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import RegressogramEntry
 from perfvcs.system.numeric import Floats, Indices, np
-
-if TYPE_CHECKING:
-    from perfvcs.postprocessors._rows import Groups
 
 BIN_RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
 MOST_BUCKETS = 200  # buckets: one far size would else make millions
@@ -21,7 +17,7 @@ STATISTICS = ("mean", "median")
 
 
 @dataclass(frozen=True)
-class Regressogram:
+class Regressogram(SmoothCurve):
     """Computes the mean or median of the values in equal parts of the sizes.
 
     ``buckets`` is the number of parts, or one of numpy's rules for histograms, which derives it
@@ -44,20 +40,8 @@ class Regressogram:
             check_number(self, "buckets", 1, MOST_BUCKETS, "20", whole=True)
         check_word(self, "statistic", STATISTICS)
 
-    def apply(self, profile: Profile) -> Profile:
-        """The profile with a model per unit and metric."""
-        return conclude(
-            profile,
-            self,
-            [
-                entry
-                for metric in chosen(profile, self.of, self.by)
-                for entry in self._of(profile, metric)
-            ],
-        )
-
-    def _of(self, profile: Profile, metric: str) -> list[RegressogramEntry]:
-        groups = group(rows(profile, metric, self.by), self.by)
+    def curves(self, profile: Profile, metric: str, groups: Groups) -> list[RegressogramEntry]:
+        """The curves of one metric."""
         buckets = np.minimum(_count(groups, self.buckets), most_points(len(groups)))
         last = groups.starts + groups.counts - 1
         low, high = groups.x[groups.starts], groups.x[last]

@@ -18,7 +18,7 @@ from samples import sample_profile
 
 from perfvcs import plugins
 from perfvcs.errors import UsageError
-from perfvcs.postprocessors import _kernel
+from perfvcs.postprocessors import kernel_regression
 from perfvcs.postprocessors.kernel_regression import KernelRegression
 from perfvcs.postprocessors.lowess import Lowess
 from perfvcs.postprocessors.moving_average import MovingAverage
@@ -226,7 +226,8 @@ def test_the_criteria_of_the_search_are_those_of_statsmodels(estimate: str) -> N
         "aic": theirs.aic_hurvich(width)[0],
     }
     ours = {
-        criterion: _kernel._criterion(x, y, estimate, criterion)(width) for criterion in expected
+        criterion: kernel_regression._criterion(x, y, estimate, criterion)(width)
+        for criterion in expected
     }
     assert ours == pytest.approx(expected, rel=1e-9)
 
@@ -242,7 +243,7 @@ def test_very_many_units_are_searched_in_fewer_rows(monkeypatch: pytest.MonkeyPa
     x = np.linspace(1, 60, 200)
     profile = timed(x.tolist(), np.sin(x / 6).tolist())
     whole = KernelRegression(mode="estimator").apply(profile).models[0]
-    monkeypatch.setattr(_kernel, "IN_ALL", 0)
+    monkeypatch.setattr(kernel_regression, "IN_ALL", 0)
     fewer = KernelRegression(mode="estimator").apply(profile).models[0]
     assert fewer.bandwidth != whole.bandwidth
     assert 0.1 < fewer.bandwidth / whole.bandwidth < 10
