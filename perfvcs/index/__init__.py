@@ -159,9 +159,7 @@ class Index:
         return self._database.attempt(lambda: sessions(self._rows(SESSIONS_TABLE)))
 
     def environments(self, asked: Sequence[tuple[str, str, str]]) -> dict[int, Environment]:
-        """By number of the question, a commit, a job's key and a fingerprint: the environment that
-        was measured in there last.
-        """
+        """By number of a question (commit, job, fingerprint): the environment measured in last."""
         return self._database.attempt(
             lambda: environments(self._rows(ENVIRONMENTS, msgspec.json.encode(asked).decode()))
         )
@@ -238,13 +236,10 @@ class Index:
             lambda: int(self._rows("SELECT count(*) FROM profiles")[0][0])
         )
 
-    def series(self, commits: Iterable[str] | None = None) -> list[Job]:
-        """The distinct jobs of all profiles, or of those of some commits, by label."""
-        asked = None if commits is None else _json(commits)
-        jobs = {
-            job.key: job
-            for job in map(self.former.job, self._database.attempt(lambda: self._series(asked)))
-        }
+    def series(self) -> list[Job]:
+        """The distinct jobs of all profiles, by label."""
+        stored = self._database.attempt(self._series)
+        jobs = {job.key: job for job in map(self.former.job, stored)}
         return sorted(jobs.values(), key=lambda job: (job.label, job.collector, job.key))
 
     def has_unit(self, uid: str) -> bool:
@@ -260,83 +255,53 @@ class Index:
         if not self.former:
             return []
         return [
-            (job, self.former.job(job))
-            for job in self._series(None)
-            if job.name in self.former.names
+            (job, self.former.job(job)) for job in self._series() if job.name in self.former.names
         ]
 
-    def _series(self, asked: str | None) -> list[Job]:
-        if asked is None:
-            rows = self._rows(
-                "SELECT text FROM jobs j WHERE EXISTS (SELECT 1 FROM profiles WHERE job = j.id)"
-            )
-        else:
-            joined = (
-                "SELECT DISTINCT j.text FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN"
-                " jobs j ON j.id = p.job"
-            )
-            rows = self._rows(f"{joined} WHERE {WITHIN_COMMITS}", asked)
+    def _series(self) -> list[Job]:
+        rows = self._rows(
+            "SELECT text FROM jobs j WHERE EXISTS (SELECT 1 FROM profiles WHERE job = j.id)"
+        )
         return [msgspec.json.decode(row[0], type=Job) for row in rows]
 
-    def history(
-        self,
-        key: str,
-        commits: Iterable[str] | None = None,
-        *,
-        uid: str | None = None,
-        metric: str | None = None,
-    ) -> list[SeriesEntry]:
-        """The summaries of one series (its job's ``key``), of all commits or of some, of all units
-        and metrics or of one.
-        """
+    def history(self, key: str, commits: Iterable[str] | None = None) -> list[SeriesEntry]:
+        """The summaries of one series (its job's ``key``), of all commits or of some."""
         asked = None if commits is None else list(commits)
-        return self._database.attempt(lambda: self._history(key, asked, uid, metric))
+        return self._database.attempt(lambda: self._history(key, asked))
 
-    def _history(
-        self, key: str, asked: list[str] | None, uid: str | None, metric: str | None
-    ) -> list[SeriesEntry]:
-        history = entries(self._snapshot.connection(), key, asked, uid, metric)
+    def _history(self, key: str, asked: list[str] | None) -> list[SeriesEntry]:
+        history = entries(self._snapshot.connection(), key, asked)
         former = [job for job, present in self._renamed() if present.key == key]
         if not former:
             return history
         for job in former:
-            earlier = entries(self._snapshot.connection(), job.key, asked, None, metric)
-            renamed = [
+            history += [
                 entry._replace(summary=self.former.summary(job.name, entry.summary))
-                for entry in earlier
+                for entry in entries(self._snapshot.connection(), job.key, asked)
             ]
-            history += [entry for entry in renamed if uid in (None, entry.summary.uid)]
         turn = order(asked)
         return sorted(history, key=lambda entry: (turn(entry.commit), entry.started))
 
     def lines(self) -> dict[int, Line]:
-        """The lines of the history, by number: every unit and metric of every job in every
-        environment.
-        """
+        """The lines of the history, by number: a unit and metric of a job in an environment."""
         return self._database.attempt(lambda: self._lines()[0])
 
     def _lines(self) -> tuple[dict[int, Line], LineParts]:
-        """The lines by number, and the parts of those that began under a former name of their
-        job.
-        """
+        """The lines by number, and the parts of those that began under a former name."""
         by_number = lines(self._snapshot.connection())
         if not self.former:
             return by_number, {}
         return joined({number: self.former.line(line) for number, line in by_number.items()})
 
     def courses(self, numbers: Iterable[int], commits: Sequence[str]) -> dict[int, Course]:
-        """The levels of some lines along commits, oldest first; no profile counts that has
-        uncommitted changes.
-        """
+        """The levels of lines along commits, oldest first; no profile of uncommitted changes."""
         asked = list(numbers)
         return self._database.attempt(
             lambda: courses(self._snapshot.connection(), asked, commits, self._parts())
         )
 
     def spreads(self, commits: Sequence[str], numbers: Iterable[int] | None = None) -> Spreads:
-        """The levels of all lines, or of some, along commits, oldest first, with how far executions
-        differ.
-        """
+        """The levels of all or some lines along commits, oldest first, with their scatter."""
         asked = None if numbers is None else list(numbers)
         return self._database.attempt(
             lambda: spreads(self._snapshot.connection(), commits, asked, self._parts())
@@ -365,9 +330,7 @@ class Index:
         return self._texts(sql, commit)
 
     def made_from(self, origin: str) -> list[str]:
-        """The paths of the processed profiles whose first version was this document, named by its
-        SHA-256.
-        """
+        """The paths of the processed profiles whose first version was this document (SHA-256)."""
         sql = (
             f"SELECT {PATH_QUERY} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE"
             " p.origin = ?"

@@ -178,9 +178,7 @@ class Database:
         connection.execute(f"PRAGMA user_version = {self._version}")
 
     def _as_made(self, connection: sqlite3.Connection) -> bool:
-        """Whether a file holds the tables and indexes of our schema, word for word, and nothing
-        else that SQLite would run.
-        """
+        """Whether a file holds the tables and indexes of our schema, word for word, and no more."""
         wanted = {
             text for statement in self._schema.split(";") if (text := " ".join(statement.split()))
         }

@@ -124,9 +124,7 @@ class Filling:
         self._levels = StoredLevels(connection)
 
     def add(self, path: str, document: bytes | Fault) -> None:
-        """Index what the store has at ``path``; what is not a profile becomes a row of
-        ``damaged``.
-        """
+        """Index what the store has at ``path``; what is no profile is a row of ``damaged``."""
         try:
             profile = verified(path, document)
         except Damaged as error:
@@ -292,11 +290,10 @@ def unpack(
 ) -> Summary:
     """A summary from its row."""
     values = struct.unpack(f"<{len(medians) // 8}d", medians)
-    numbers = (
-        tuple(range(len(values)))
-        if executions is None
-        else msgspec.json.decode(executions, type=tuple[int, ...])
-    )
+    if executions is None:
+        numbers = tuple(range(len(values)))
+    else:
+        numbers = msgspec.json.decode(executions, type=tuple[int, ...])
     builds = () if binaries is None else msgspec.json.decode(binaries, type=tuple[int, ...])
     return Summary(uid, size, metric, numbers, values, builds, sizes)
 
@@ -318,10 +315,8 @@ class HostSession(NamedTuple):
 
 def sessions(rows: Iterable[tuple[Any, ...]]) -> list[HostSession]:
     """The sessions in the rows of ``SESSIONS_TABLE``, the oldest first."""
-    environment, details = (
-        msgspec.json.Decoder(Environment).decode,
-        msgspec.json.Decoder(Details).decode,
-    )
+    environment = msgspec.json.Decoder(Environment).decode
+    details = msgspec.json.Decoder(Details).decode
     read = []
     for count, jobs, text, document, _ in rows:
         session = details(document)
@@ -338,10 +333,8 @@ def sessions(rows: Iterable[tuple[Any, ...]]) -> list[HostSession]:
 
 def environments(rows: Iterable[tuple[Any, ...]]) -> dict[int, Environment]:
     """The environments in the rows of ``ENVIRONMENTS``, with their notes."""
-    environment, details = (
-        msgspec.json.Decoder(Environment).decode,
-        msgspec.json.Decoder(Details).decode,
-    )
+    environment = msgspec.json.Decoder(Environment).decode
+    details = msgspec.json.Decoder(Details).decode
     return {
         number: msgspec.structs.replace(environment(text), notes=details(document).notes)
         for number, text, document, _ in rows

@@ -50,9 +50,7 @@ def headers(connection: sqlite3.Connection, commits: list[str] | None) -> list[H
 def measured(
     connection: sqlite3.Connection, commits: list[str], environment: str | None
 ) -> list[Measured]:
-    """Those of some commits with their summaries, of all environments or of that with a
-    fingerprint.
-    """
+    """Those of some commits with their summaries, of all environments or one fingerprint."""
     there, values = "", [_json(commits)]
     if environment is not None:
         there, values = f" AND {THERE}", [*values, environment]

@@ -37,9 +37,7 @@ LineParts = dict[int, list[int]]
 
 
 class SeriesEntry(NamedTuple):
-    """One summary in a series' history, with what it is compared by; ``environment`` is the
-    fingerprint.
-    """
+    """One summary of a series, with what it is compared by; ``environment`` is a fingerprint."""
 
     commit: str
     dirty: str | None
@@ -51,27 +49,18 @@ class SeriesEntry(NamedTuple):
 
 
 def entries(
-    connection: sqlite3.Connection,
-    key: str,
-    commits: list[str] | None,
-    uid: str | None,
-    metric: str | None,
+    connection: sqlite3.Connection, key: str, commits: list[str] | None
 ) -> list[SeriesEntry]:
     """The entries of the job with this ``key``, by commit as they were asked for, then by time."""
-    conditions, values = ["j.key = ?"], [key]
-    asked = None if commits is None else msgspec.json.encode(commits).decode()
-    for condition, value in (("u.text = ?", uid), ("n.text = ?", metric), (WITHIN_COMMITS, asked)):
-        if value is not None:
-            conditions.append(condition)
-            values.append(value)
+    condition, values = "j.key = ?", [key]
+    if commits is not None:
+        condition += f" AND {WITHIN_COMMITS}"
+        values.append(msgspec.json.encode(commits).decode())
     rows = connection.execute(
-        f"{HISTORY_QUERY} WHERE {' AND '.join(conditions)} ORDER BY p.started, p.id, s.number",
-        values,
+        f"{HISTORY_QUERY} WHERE {condition} ORDER BY p.started, p.id, s.number", values
     )
-    details, environment = (
-        msgspec.json.Decoder(_Session).decode,
-        msgspec.json.Decoder(_Fingerprint).decode,
-    )
+    details = msgspec.json.Decoder(_Session).decode
+    environment = msgspec.json.Decoder(_Fingerprint).decode
     history = [
         SeriesEntry(
             row[0],
@@ -163,9 +152,7 @@ def lines(connection: sqlite3.Connection) -> dict[int, Line]:
 
 
 def joined(by_number: Mapping[int, Line]) -> tuple[dict[int, Line], LineParts]:
-    """The lines, each once under its smallest number, and by that number the parts of a line that
-    has several.
-    """
+    """The lines, each once under its smallest number, and by that the parts of a line."""
     numbers: dict[tuple[object, ...], list[int]] = {}
     for number, line in sorted(by_number.items()):
         content = (
@@ -203,9 +190,7 @@ def courses(
 
 
 class _Placed(NamedTuple):
-    """Which elements of a column of commits have a place along a history: ``order`` by ascending
-    ``places``; whether these differ.
-    """
+    """Which elements of a column have a place along a history: their ``order`` and ``places``."""
 
     order: list[int]
     places: array[int]
@@ -261,9 +246,7 @@ def _course(columns: packedlevels.LevelColumns, all_places: _Places) -> Course |
 
 
 def _variances(columns: packedlevels.LevelColumns, order: Sequence[int]) -> array[float]:
-    """Those of the levels at these elements, as their executions show; a single execution has no
-    deviation (NaN).
-    """
+    """Those of the levels at these elements, by their executions; a single one has none (NaN)."""
     if columns.executions.count(1) == len(columns.executions):
         return columns.deviation[: len(order)]
     deviations, counts = (
@@ -286,9 +269,7 @@ def _of_several(
     order: Sequence[int],
     unusable: int,
 ) -> Course:
-    """``_course`` where some commits have several profiles, which count as their mean: each is a
-    session of its own.
-    """
+    """``_course`` where some commits have several profiles: their mean counts."""
     rows = zip(
         places, values, variances, [columns.session[element] for element in order], strict=True
     )
@@ -306,9 +287,7 @@ def _of_several(
 
 
 def _variance(same: Sequence[tuple[float, float, int]]) -> float:
-    """The variance of the mean of a commit's profiles: their own, or that of their scatter,
-    whichever is larger.
-    """
+    """The variance of the mean of a commit's profiles: their own or their scatter's, the larger."""
     inside = sum(variance for _, variance, _ in same) / len(same) ** 2
     if len(same) == 1:
         return inside
@@ -342,20 +321,17 @@ def spreads(
     numbers: Iterable[int] | None = None,
     parts: LineParts | None = None,
 ) -> Spreads:
-    """The levels of all lines, or of some, along ``commits``, oldest first, with what is needed for
-    their intervals.
-    """
+    """The levels of all or some lines along ``commits``, oldest first, with their variances."""
     turns = {commit: turn for turn, commit in enumerate(commits)}
     ids = dict(connection.execute("SELECT text, id FROM commits"))
     turn_of = np.full(max(ids.values(), default=0) + 1, -1)
     for commit, number in ids.items():
         turn_of[number] = turns.get(commit, -1)
     parts = parts or {}
-    asked = (
-        None
-        if numbers is None
-        else [part for number in numbers for part in parts.get(number, (number,))]
-    )
+    if numbers is None:
+        asked = None
+    else:
+        asked = [part for number in numbers for part in parts.get(number, (number,))]
     table = packedlevels.table(connection, asked)
     for number, members in parts.items():
         table.line[np.isin(table.line, members)] = number

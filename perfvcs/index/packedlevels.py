@@ -41,9 +41,7 @@ OF_JOB = (
 
 
 class StoredLevels:
-    """Adds to and removes from the table inside one transaction of ``connection``; what is added is
-    there from ``flush`` on.
-    """
+    """Changes the table inside one transaction of ``connection``; there from ``flush`` on."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -54,9 +52,7 @@ class StoredLevels:
     def add(
         self, line: int, commit: int, profile: int, session: int, medians: Sequence[float]
     ) -> None:
-        """A profile's values of a line: the medians of its executions, and the number of its
-        session (see ``together``).
-        """
+        """A profile's values of a line: medians of executions, its session (see ``together``)."""
         centre = level(medians)
         record = LEVEL_RECORD.pack(
             commit, profile, centre, deviation(medians, centre), len(medians), session
@@ -87,9 +83,7 @@ class StoredLevels:
         self._count = 0
 
     def remove(self, profile: int, commit: int, job: int, environment: int) -> None:
-        """Forget the levels of a profile, with those of others: each look at a history takes as
-        long as that is.
-        """
+        """Forget the levels of profiles together: each look at a history takes that long."""
         if self._waiting:
             self.flush()
         self._gone.setdefault((job, environment), set()).add(WHOSE.pack(commit, profile))
@@ -150,9 +144,7 @@ def together_of(columns: Sequence[LevelColumns]) -> LevelColumns:
 
 
 class LevelTable(NamedTuple):
-    """One element per level of a commit, by ascending ``line``, with the commit's id in the
-    index.
-    """
+    """One element per level of a commit, by ascending ``line``, with the commit's number."""
 
     line: Integers
     commit: Integers
@@ -199,18 +191,14 @@ def together(session: str, order: str) -> int:
 
 
 def level(medians: Sequence[float]) -> float:
-    """The logarithm of the geometric mean of the executions' medians; NaN if one is 0 or below, or
-    not finite.
-    """
+    """The logarithm of the geometric mean of the medians; NaN if one is not above 0 or finite."""
     if not medians or not 0 < min(medians) <= max(medians) < inf:
         return nan
     return fsum(map(log, medians)) / len(medians)
 
 
 def deviation(medians: Sequence[float], centre: float) -> float:
-    """The standard deviation of the logarithms of the executions' medians about their level
-    ``centre``; NaN of a single execution.
-    """
+    """The standard deviation of the medians' logarithms about ``centre``; NaN of one."""
     if len(medians) < 2 or isnan(centre):
         return nan
     return sqrt(sum([(log(value) - centre) ** 2 for value in medians]) / (len(medians) - 1))

@@ -13,12 +13,10 @@ import msgspec
 from perfvcs.index.database import Database
 from perfvcs.statistics.changepoints import horvath, judgement, steps
 from perfvcs.statistics.changepoints.judgement import Judgement
-from perfvcs.statistics.changepoints.steps import ChangePoint
+from perfvcs.statistics.changepoints.steps import ChangePoint, Detector
 
 if TYPE_CHECKING:
     from array import array
-
-    from perfvcs.statistics.changepoints.steps import Detector
 
 
 Kind = TypeVar("Kind")
@@ -51,9 +49,7 @@ class BoundedStep(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A judgement with the ends of the 99 % interval of each of its steps, which take numpy to
-    compute.
-    """
+    """A judgement with the ends of the 99 % interval of each step, which take numpy to compute."""
 
     judgement: Judgement
     ends: list[tuple[float, float]]
@@ -76,9 +72,7 @@ class Findings:
     def judged(
         self, series: Sequence[Given], *, detector: Detector = steps.BY_SERIES
     ) -> list[Found]:
-        """The judgement of each series; only those that are not known yet are computed, and then
-        kept.
-        """
+        """The judgement of each series; unknown ones are computed, and then kept."""
         keys = [_key(course, detector) for course in series]
         stored = self.recall(keys, Found)
         new = {key: course for key, course in zip(keys, series, strict=True) if key not in stored}
@@ -89,9 +83,7 @@ class Findings:
         return [stored[key] for key in keys]
 
     def recall(self, keys: Sequence[str], kind: type[Kind]) -> dict[str, Kind]:
-        """The results stored under these keys; entries that cannot be read as a ``kind`` are left
-        out.
-        """
+        """The results stored under these keys; entries that are no ``kind`` are left out."""
         decode = msgspec.msgpack.Decoder(kind).decode
         sql = "SELECT key, found FROM findings WHERE key IN (SELECT value FROM json_each(?))"
 
@@ -123,9 +115,7 @@ class Findings:
 
 
 def keyed(kind: str) -> Callable[..., str]:
-    """Makes keys for results of a kind and version: of some bytes, which cannot run into one
-    another.
-    """
+    """Makes keys for results of a kind and version, of bytes that cannot run into one another."""
     from hashlib import blake2b
 
     begun = blake2b(kind.encode(), digest_size=16)

@@ -89,9 +89,7 @@ class FormerNames(msgspec.Struct, frozen=True):
 
 
 class Snapshot:
-    """A read transaction on a database that mirrors a store; ``head`` is the store's commit in it
-    (None: there is no store).
-    """
+    """A read transaction on a database of a store, whose commit is ``head`` (None: no store)."""
 
     def __init__(self, database: Database, store: Store) -> None:
         self._database, self._store = database, store

@@ -52,9 +52,7 @@ class Store(StoreContents):
 
     @classmethod
     def create(cls, path: Path, who: str | None = None) -> Store:
-        """The store at ``path``, made where there is none; a kill at any moment leaves none or a
-        whole one.
-        """
+        """The store at ``path``, made where there is none; a kill leaves none or a whole one."""
         store = cls(path, who)
         if store.head() is not None:
             return store
@@ -229,9 +227,7 @@ class Store(StoreContents):
         return [path for path in needed if not is_reserved(path)]
 
     def fsck(self) -> list[Problem]:
-        """All that is wrong: git's own check of its objects, then every profile against its format
-        and its place.
-        """
+        """All that is wrong: git's check of its objects, then every profile, format and place."""
         from perfvcs.store.restoration import problems
 
         return problems(self, self._git)
@@ -274,18 +270,14 @@ class Store(StoreContents):
         finally:
             self._whole = None
 
-    def gc(self, *, only_when_crowded: bool = False) -> bool:
-        """Pack the store and drop what killed writers left behind more than two weeks ago; returns
-        whether it was done.
+    def gc(self) -> None:
+        """Pack the store and drop what killed writers left behind more than two weeks ago.
 
         Writers that run are waited for, and wait; readers go on. Removed profiles stay in the
         history.
         """
         self.tip()
-        if only_when_crowded and not locks.crowded(self.path):
-            return False
         locks.pack(self.path, self._git)
-        return True
 
     @contextlib.contextmanager
     def _writing(self) -> Iterator[Import]:

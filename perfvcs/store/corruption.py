@@ -30,9 +30,7 @@ class CorruptPack(NamedTuple):
 
 
 class Corruption(NamedTuple):
-    """The corrupt ``loose`` files and packs of a store, and the ids of the objects that are lost
-    with them.
-    """
+    """The corrupt ``loose`` files and packs of a store, and the ids of the lost objects."""
 
     loose: tuple[Path, ...]
     packs: tuple[CorruptPack, ...]
@@ -55,9 +53,7 @@ def corruption(store: Path, git: Bare) -> Corruption:
 
 
 def set_aside(found: Corruption, git: Bare) -> None:
-    """Rename what is corrupt, so that git takes it for missing; readable objects of a pack are
-    packed again before.
-    """
+    """Rename what is corrupt, so that git takes it for missing; packs are repacked first."""
     for pack in found.packs:
         if pack.readable:
             names = "".join(f"{name}\n" for name in sorted(pack.readable)).encode()
@@ -71,9 +67,7 @@ def set_aside(found: Corruption, git: Bare) -> None:
 
 
 def listed(git: Bare, lost: frozenset[str] = frozenset()) -> Iterator[tuple[str, str]]:
-    """The kinds and ids of all objects that are not ``lost``, whether or not something refers to
-    them.
-    """
+    """The kinds and ids of all objects that are not ``lost``, referred to or not."""
     every = git.run("cat-file", "--batch-all-objects", "--batch-check=%(objectname)").decode()
     wanted = "".join(f"{name}\n" for name in every.split() if name not in lost).encode()
     kinds = git.run("cat-file", "--batch-check=%(objecttype) %(objectname)", data=wanted).decode()

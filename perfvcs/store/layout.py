@@ -69,9 +69,7 @@ def problem(store: Path) -> str | None:
 
 
 def _kind(path: Path) -> int | None:
-    """What is at a path, links not followed; None if nothing is there, or git has just removed
-    it.
-    """
+    """What is at a path, links not followed; None if nothing is, or git has just removed it."""
     try:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -124,9 +122,7 @@ def _belongs(store: Path, name: str) -> bool:
 
 
 def _dropped(store: Path, name: str) -> list[str]:
-    """Removes one entry; returns the sentence about it, none for what git itself leaves in every
-    repository.
-    """
+    """Removes one entry; returns the sentence about it, none for what git itself leaves."""
     path = store / name
     kind = "a symbolic link" if path.is_symlink() else "not part of a store"
     within = [f"{name}/{below}" for below in _below(path)]
@@ -138,9 +134,7 @@ def _dropped(store: Path, name: str) -> list[str]:
 
 
 def _below(top: Path) -> list[str]:
-    """The paths of everything below a folder that is not a folder itself, relative to it; links are
-    not entered.
-    """
+    """The relative paths of all non-folders below a folder; links are not entered."""
     paths, waiting = [], [""]
     while waiting:
         folder_name = waiting.pop()
@@ -156,9 +150,7 @@ def _below(top: Path) -> list[str]:
 
 
 def _foreign_keys(config: Path) -> list[str]:
-    """The keys of a configuration that perfvcs and git's own `init` do not write; nothing in it is
-    obeyed.
-    """
+    """The keys of a configuration that neither perfvcs nor `git init` writes; none obeyed."""
     if _content(config) == CONFIG:
         return []
     if config.is_symlink() or not config.is_file():

@@ -44,7 +44,6 @@ PACKING_AT_MOST = 12 * 3600.0  # seconds after which git takes no notice of a gc
 OUR_MARK = "perfvcs"  # behind the process and the host in a gc.pid; git does not read so far
 SOMEBODY = 1  # a process that always lives
 STALE_FILE = 3600.0  # seconds after which a half-written pack no longer has a writer
-CROWDED_OBJECTS, CROWDED_PACKS = 6700, 50  # from here packing is worth its time, as in git itself
 
 
 class Unwritable(PerfError):
@@ -103,9 +102,7 @@ def committing(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def shared(path: Path) -> Iterator[None]:
-    """While objects are written or read that must not move: nobody packs, nor does git from
-    outside. Raises Contended.
-    """
+    """While objects must not move: nobody packs, nor does git from outside. Raises Contended."""
     with _held(path, "gc", fcntl.LOCK_SH) as lock, _announcing(path, lock):
         yield
 
@@ -195,9 +192,7 @@ def _withdraw(path: Path, lock: IO[bytes]) -> None:
 
 
 def _change(path: Path, process: Callable[[], int | None]) -> bool:
-    """Write a process into gc.pid, or nothing, under the lock that git takes for it; returns
-    whether it was written.
-    """
+    """Write a process into gc.pid, or nothing, under git's lock; whether it was written."""
     new = path / "gc.pid.lock"
     with open(new, "xb", opener=plain) as file:
         try:
@@ -251,18 +246,8 @@ def break_stale(path: Path) -> None:
                     lock.unlink()
 
 
-def crowded(path: Path) -> bool:
-    """Whether packing the store at a path is worth its time."""
-    packs = sum(1 for _ in (path / "objects/pack").glob("*.pack"))
-    # ids are uniform: one folder stands for all
-    loose = 256 * sum(1 for _ in (path / "objects/17").glob("*"))
-    return packs > CROWDED_PACKS or loose > CROWDED_OBJECTS
-
-
 def pack(path: Path, git: Bare) -> None:
-    """Pack the store at a path, alone; raises Unwritable, Damaged, and Contended where others keep
-    it locked.
-    """
+    """Pack the store at a path, alone; raises Unwritable, Damaged, or Contended if locked."""
     with alone(path):
         _sweep(path)
         deadline = time.monotonic() + WRITER_PATIENCE

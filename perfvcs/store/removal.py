@@ -81,9 +81,7 @@ def whole(path: str, document: bytes | Fault) -> bool:
 
 
 def verified(path: str, document: bytes | Fault) -> Profile:
-    """The profile in a document that was read from ``path``; raises Damaged unless it belongs
-    there.
-    """
+    """The profile in a document from ``path``; raises Damaged unless it belongs there."""
     if PROFILE_PATH.fullmatch(path) is None:
         raise damaged(path, "it is not at the path of a profile")
     if isinstance(document, Fault):
@@ -139,9 +137,7 @@ def place_of(path: str) -> str:
 
 
 def profile_of(removal_path: str) -> str | None:
-    """The path of the profile whose removal is at ``removal_path``; None if that is not the path of
-    a removal.
-    """
+    """The path of the profile whose removal is at ``removal_path``; None if it is no removal."""
     top, _, path = removal_path.partition("/")
     return path if top == REMOVED_FOLDER and PROFILE_PATH.fullmatch(path) else None
 

@@ -23,7 +23,6 @@ from perfvcs.system import disk
 if TYPE_CHECKING:
     from perfvcs.store import Store
 
-
 # what git says of objects that are corrupt, and then called lost
 ABOUT_CORRUPTION = re.compile(
     r"inflate: |unable to (unpack|parse)|corrupt|missing (blob|tree|commit)|checksum mismatch"
@@ -48,9 +47,7 @@ class Problem(NamedTuple):
 
 
 def problems(store: Store, git: Bare) -> list[Problem]:
-    """All that is wrong: git's own check of its objects, then every profile against its format and
-    its place.
-    """
+    """All that is wrong: git's check of its objects, then every profile, format and place."""
     try:
         tip = store.tip()
     except Damaged as error:
@@ -162,9 +159,7 @@ def last_whole(git: Bare, mark: bytes, lost: frozenset[str] = frozenset()) -> Wh
 
 
 def _commits(git: Bare, lost: frozenset[str]) -> dict[str, _StoreCommit]:
-    """All commits that can be read, with their first parents, whether or not something refers to
-    them.
-    """
+    """All commits that can be read, with first parents, whether or not referred to."""
     ids = [name for kind, name in listed(git, lost) if kind == "commit"]
     asked = "".join(f"{commit}\n" for commit in ids).encode()
     contents = git.run("cat-file", "--batch", data=asked)  # `git log` would read the branch, too
@@ -184,9 +179,7 @@ def _commits(git: Bare, lost: frozenset[str]) -> dict[str, _StoreCommit]:
 def _newest_whole(
     git: Bare, mark: bytes, commits: Mapping[str, _StoreCommit], end: str, lost: frozenset[str]
 ) -> WholeState | None:
-    """The newest whole commit of a history. Finds it by halving, since the ancestors of a whole one
-    are whole.
-    """
+    """The newest whole commit of a history, by halving: ancestors of a whole one are whole."""
     line = []
     while end in commits:
         line.append(end)

@@ -83,19 +83,16 @@ class StoreContents:
             raise UsageError(f"there is no store at {self.path}: run `perf init`")
         return tip
 
-    def removals(self, *, at: str | None = None) -> Iterator[tuple[str, Removal | str]]:
+    def removals(self) -> Iterator[tuple[str, Removal | str]]:
         """All removals by their places in the store; of one that is not whole the reason."""
-        tip = at or self.tip()
-        places = {
-            path: blob for _, blob, path in self._git.listing(tip, f"{removal.REMOVED_FOLDER}/")
-        }
-        for place, document in zip(
-            places, self._git.objects(places.values(), removal.LARGEST_REMOVAL), strict=True
-        ):
-            yield (
-                place,
-                document.reason if isinstance(document, Fault) else removal.at(place, document),
-            )
+        listed = self._git.listing(self.tip(), f"{removal.REMOVED_FOLDER}/")
+        places = {path: blob for _, blob, path in listed}
+        documents = self._git.objects(places.values(), removal.LARGEST_REMOVAL)
+        for place, document in zip(places, documents, strict=True):
+            if isinstance(document, Fault):
+                yield place, document.reason
+            else:
+                yield place, removal.at(place, document)
 
     def read(self, path: str, *, at: str | None = None) -> Profile:
         """One profile of the newest state, or of the store's commit ``at``; raises Damaged, and
@@ -104,9 +101,7 @@ class StoreContents:
         return verified(path, self._raw(path, at))
 
     def raw(self, path: str) -> bytes:
-        """The unchanged document at ``path``; raises Damaged if it cannot be read, and UsageError
-        if there is none.
-        """
+        """The unchanged document at ``path``; raises Damaged, and UsageError if there is none."""
         document = self._raw(path)
         if isinstance(document, Fault):
             raise damaged(path, document.reason)
@@ -168,9 +163,7 @@ class StoreContents:
         ]
 
     def entries(self, *within: str, at: str | None = None) -> Iterator[BlobChange]:
-        """Everything that is in the store now, or at one of its commits, foreign files too, as if
-        it had just come.
-        """
+        """Everything in the store now, or at one of its commits, as if it had just come."""
         tip = at or self.head()
         if tip is not None:
             try:

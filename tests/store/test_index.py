@@ -242,7 +242,6 @@ def test_headers_come_in_the_order_asked_and_then_by_time(store: Store, index: I
 def test_series_are_the_distinct_jobs(store: Store, index: Index) -> None:
     paths = store.add([at(1), at(2), at(2, job=SEARCH)], "Three")
     assert [job.name for job in index.series()] == ["search", "sort"]
-    assert [job.name for job in index.series([commit(1)])] == ["sort"]
     store.remove(paths[2:], "One less")
     index.refresh()
     assert [job.name for job in index.series()] == ["sort"]
@@ -271,8 +270,6 @@ def test_history_has_one_entry_per_commit_and_session(store: Store, index: Index
         commit(1),
         commit(1),
     ]
-    assert index.history(key, uid="sort", metric="wall") == found
-    assert index.history(key, uid="sort", metric="cpu") == []
     assert index.history(key, []) == []
     assert index.history("f" * 64) == []
 
@@ -376,7 +373,7 @@ def test_changed_values_are_noticed_where_they_can_be(
     connection.close()
     assert index.measured([commit(1)]) == [Measured.of(at(1), path)]
     assert [entry.path for entry in index.history(at(1).job.key)] == [path]
-    assert index.series(iter([commit(1)])) == [at(1).job]
+    assert index.series() == [at(1).job]
 
 
 def test_a_changed_value_that_looks_right_needs_a_rebuild(store: Store, index: Index) -> None:
