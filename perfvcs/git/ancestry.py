@@ -87,9 +87,7 @@ class Unmerged(msgspec.Struct, frozen=True):
 
 
 def unmerged(project: Project, into: str) -> Iterator[Unmerged]:
-    """The branches and pull requests that a commit does not contain, the newest first, each commit
-    under one name.
-    """
+    """The branches and pull requests that a commit does not contain, newest first, each once."""
     listed = project.git(
         "for-each-ref",
         "--sort=-committerdate",
@@ -128,9 +126,7 @@ def _named(commit: str, reference: str, local: set[str]) -> Unmerged:
 
 
 def _rank(branch: Unmerged) -> tuple[bool, bool, str]:
-    """A request says more than the branch that it was made of, and a branch of this clone more than
-    a copy of one.
-    """
+    """A request says more than its branch, and a branch of this clone more than a copy of one."""
     return branch.number is None, not branch.reference.startswith("refs/heads/"), branch.reference
 
 
@@ -178,9 +174,7 @@ class Ancestry(msgspec.Struct, frozen=True, dict=True):
         return commit in self._between
 
     def contains(self, commit: str, other: str) -> bool:
-        """Whether a commit is another one or has it among its ancestors; not where either is
-        unknown here.
-        """
+        """Whether a commit is another one or has it as an ancestor; not where either is unknown."""
         if commit == other:
             return True
         if other in self._between and (commit == self.baseline or commit in self._between):
@@ -214,9 +208,7 @@ class Ancestry(msgspec.Struct, frozen=True, dict=True):
 
 
 def releases(project: Project, revision: str = "HEAD") -> dict[str, str]:
-    """The ancestors of a revision that are tagged as versions, the newest first: tag -> commit; of
-    one commit the highest version.
-    """
+    """The ancestors of a revision tagged as versions, newest first: tag (the highest) -> commit."""
     listed = project.git(
         "for-each-ref",
         f"--merged={revision}",

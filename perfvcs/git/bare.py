@@ -69,11 +69,9 @@ class Bare(msgspec.Struct, frozen=True):
     @property
     def variables(self) -> dict[str, str]:
         """The variables with which git finds objects in the other folders."""
-        return (
-            {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, self.others))}
-            if self.others
-            else {}
-        )
+        if self.others:
+            return {"GIT_ALTERNATE_OBJECT_DIRECTORIES": ":".join(map(_quoted, self.others))}
+        return {}
 
     def run(self, *args: str, data: bytes = b"") -> bytes:
         """The output of a short git command, with ``data`` on its stdin."""
@@ -170,9 +168,7 @@ def _content(stdout: IO[bytes], limit: int) -> bytes | Fault | None:
 
 @contextlib.contextmanager
 def _killed_on_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Git is stopped, with its children, when nobody wants the rest; asked politely, it removes its
-    temporary files.
-    """
+    """Git is stopped, with its children, when nobody wants the rest; it then removes its files."""
     try:
         yield
     except BaseException:

@@ -27,9 +27,7 @@ class Unreadable(Exception):
 
 
 class CommittedFile(NamedTuple):
-    """What a commit has under a name: a blob's id and size (empty: nothing), or why it is
-    unreadable.
-    """
+    """What a commit has under a name: a blob's id and size (or nothing), or why it has none."""
 
     blob: str = ""
     size: int = 0
@@ -37,9 +35,7 @@ class CommittedFile(NamedTuple):
 
 
 class ChangedFile(NamedTuple):
-    """A file that differs between two commits: git's letter for what became of it, its new mode and
-    blob.
-    """
+    """A file that differs between two commits: git's letter, its new mode and blob."""
 
     path: str
     status: str
@@ -53,9 +49,7 @@ class ChangedFile(NamedTuple):
 
 
 class CommittedFiles:
-    """Files in a project's commits; git is asked once for each file of a commit, and for each
-    content.
-    """
+    """Files in a project's commits; git is asked once for each file of a commit and content."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -125,9 +119,7 @@ def _answers(answer: bytes) -> Iterator[CommittedFile]:
 
 
 def contents(project: Project, blobs: Iterable[str]) -> dict[str, str]:
-    """The contents of blobs, asked for at once: a process for each takes seconds. Raises
-    GitError.
-    """
+    """The contents of blobs, asked for at once: a process for each is slow; raises GitError."""
     names = list(dict.fromkeys(blobs))
     if not names:
         return {}

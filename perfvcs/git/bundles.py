@@ -52,13 +52,10 @@ def bundle(project: Project, commits: Sequence[str], known: Iterable[str]) -> by
 
 
 def _present(project: Project, commits: Iterable[str]) -> list[str]:
-    """Those of the commits that the project has."""
     asked = "".join(f"{commit}\n" for commit in dict.fromkeys(commits))
-    answers = (
-        project.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=asked)
-        if asked
-        else ""
-    )
+    answers = ""
+    if asked:
+        answers = project.git("cat-file", "--batch-check=%(objectname) %(objecttype)", text=asked)
     return [line.split(" ")[0] for line in answers.split("\n") if line.endswith(" commit")]
 
 

@@ -26,14 +26,20 @@ SITE_MANIFEST = ".perfvcs-site.json"  # which a site has
 LANGUAGE_SERVERS = (".cache/clangd/", ".clangd/", ".ccls-cache/", ".metals/", ".bloop/")
 UNTRACKED = "??"  # git's two letters for a file that it does not track
 _DIFF = ("diff-tree", "-r", "-z", "--no-renames", "--full-index")
+_OTHERS = (
+    "ls-files",
+    "--others",
+    "--exclude-standard",
+    "--directory",
+    "--no-empty-directory",
+    "-z",
+)
 # Where the files that are not large are more together, none of them is read.
 MOST_CHANGED_BYTES, MOST_FILES = 16_000_000, 2_000
 
 
 def lacks(git_dir: Path, name: str) -> bool:
-    """Whether nothing in the index of a working tree has such a name (ASCII, in any case); False if
-    only git knows.
-    """
+    """Whether no index entry of a working tree has such a name (ASCII, in any case)."""
     try:
         # with core.splitIndex most entries are in a second file
         if not (git_dir / "HEAD").is_file() or any(git_dir.glob("sharedindex.*")):
@@ -91,9 +97,7 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         return sorted(set(self._made(names).values()))
 
     def repositories(self) -> list[str]:
-        """The untracked folders, with a slash at their end, that are repositories of their own and
-        no submodules.
-        """
+        """The untracked folders (with a slash at the end) that are repositories, no submodules."""
         return sorted(
             name
             for code, name in self._entries()
@@ -122,9 +126,7 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         return ((code, name) for code, name in listed if code != UNTRACKED or name not in made)
 
     def _made(self, names: Iterable[str]) -> dict[str, str]:
-        """Those of some untracked paths that are artefacts, each with the artefact that it is or
-        lies in.
-        """
+        """Those of some untracked paths that are artefacts, with the artefact that each lies in."""
         artefacts: dict[str, str] = {}
         for name in names if self.artefacts else ():
             around = [f"{folder}/" for folder in map(str, Path(name).parents)]
@@ -142,9 +144,7 @@ class WorkingChanges(msgspec.Struct, frozen=True):
         return {name: made for name, made in artefacts.items() if made not in mixed}
 
     def _listed(self) -> Iterator[tuple[str, str]]:
-        """git's two letters for the state of each path, and the path; not of repositories inside,
-        and of what language servers keep.
-        """
+        """git's two letters for each path, and the path; no repositories inside, no caches."""
         for code, name in self._entries():
             kept = code == UNTRACKED and name.startswith(LANGUAGE_SERVERS)
             # .perf never counts, even where a .gitignore lets git see it
@@ -177,16 +177,7 @@ def untracked(folder: Path) -> set[str]:
     """What git neither tracks nor ignores in a working tree; a folder without any file that it
     tracks as a whole, with a slash.
     """
-    listed = git(
-        folder,
-        "ls-files",
-        "--others",
-        "--exclude-standard",
-        "--directory",
-        "--no-empty-directory",
-        "-z",
-    )
-    return set(filter(None, listed.split("\0")))
+    return set(filter(None, git(folder, *_OTHERS).split("\0")))
 
 
 def tracked(folder: Path) -> list[str]:
@@ -199,28 +190,14 @@ def rewritten(folder: Path, names: Collection[str]) -> list[str]:
     if not names:
         return []
     # any number of names would not fit into a command
-    differing = set(
-        git(folder, "diff", "--no-ext-diff", "--name-only", "--no-renames", "-z", "HEAD").split(
-            "\0"
-        )
-    )
+    diff = git(folder, "diff", "--no-ext-diff", "--name-only", "--no-renames", "-z", "HEAD")
+    differing = set(diff.split("\0"))
     return [name for name in names if name in differing]
 
 
 def ignored(folder: Path) -> list[str]:
-    """What git ignores in a working tree, as ``untracked`` has it, but for compiled Python and what
-    perf itself wrote.
-    """
-    listed = git(
-        folder,
-        "ls-files",
-        "--others",
-        "--ignored",
-        "--exclude-standard",
-        "--directory",
-        "--no-empty-directory",
-        "-z",
-    )
+    """What git ignores in a working tree, but for compiled Python and what perf wrote."""
+    listed = git(folder, *_OTHERS, "--ignored")
     names = (name for name in listed.split("\0") if name and "__pycache__" not in name.split("/"))
     return [name for name in names if name.rstrip("/") != ".perf" and not _is_own(folder / name)]
 
@@ -235,9 +212,7 @@ def _is_own(folder: Path) -> bool:
 
 
 def difference(project: Project, old: str, new: str) -> str | None:
-    """SHA-256 of what commit ``new`` changes against commit ``old``, None when their trees are
-    equal.
-    """
+    """SHA-256 of what commit ``new`` changes against ``old``, None when their trees are equal."""
     return _hash(project.git(*_DIFF, old, new), {})
 
 
@@ -266,17 +241,13 @@ def _hash(raw: str, stamps: Mapping[str, str]) -> str | None:
     import hashlib
 
     stamped = "".join(f"{stamp}\0{name}\0" for name, stamp in sorted(stamps.items()))
-    return (
-        hashlib.sha256(f"{raw}{stamped}".encode("utf-8", "surrogateescape")).hexdigest()
-        if raw or stamped
-        else None
-    )
+    if raw or stamped:
+        return hashlib.sha256(f"{raw}{stamped}".encode("utf-8", "surrogateescape")).hexdigest()
+    return None
 
 
 def _written(project: Project, base: str, names: Iterable[str]) -> str:
-    """git's raw diff between commit ``base`` and the same with these files of the working tree;
-    empty when they are as in it.
-    """
+    """git's raw diff from commit ``base`` to these files of the working tree; may be empty."""
     import tempfile
 
     with tempfile.TemporaryDirectory(prefix="perfvcs-") as folder:
@@ -340,7 +311,6 @@ def _stamps(root: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def _states(root: Path, names: Iterable[str]) -> dict[str, os.stat_result]:
-    """The states of the files that are there."""
     states = {}
     for name in names:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):

@@ -67,9 +67,7 @@ class GitEnded(PerfError):
 
 
 def environment() -> dict[str, str]:
-    """The process environment without what git sets for its hooks, so that a repository is found by
-    its folder alone.
-    """
+    """The process environment without what git sets for its hooks."""
     identity = {
         f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
     }
@@ -95,9 +93,7 @@ def environment() -> dict[str, str]:
 
 
 def hardened_environment() -> dict[str, str]:
-    """The environment without what redirects git (we run inside hooks) and without the user's and
-    the system's settings.
-    """
+    """The environment without what redirects git, and without the user's and system's settings."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     variables |= {
         "LC_ALL": "C",
@@ -198,9 +194,7 @@ def _ignores_signals() -> bool:
 def git(
     folder: Path, *args: str, extra: Mapping[str, str] | None = None, text: str | None = None
 ) -> str:
-    """The standard output of one git command in a project, without its last line end; raises
-    GitError with git's own message.
-    """
+    """The standard output of one git command in a project, less its last line end; or GitError."""
     # in bytes: text would turn a carriage return in a file's name into a line end
     asked = None if text is None else text.encode("utf-8", "surrogateescape")
     stdin = None if text is None else subprocess.PIPE
@@ -230,11 +224,9 @@ def _failed(args: Sequence[str], stderr: bytes, status: int) -> GitError:
     text = stderr.decode("utf-8", "replace")
     if missing := re.search(MISSING_FILTER, text):
         program = missing["program"] or f"git-{missing['command']}"
-        cure = (
-            "install it (apt install git-lfs), then `git lfs pull`"
-            if program == "git-lfs"
-            else "install it"
-        )
+        cure = "install it"
+        if program == "git-lfs":
+            cure = "install it (apt install git-lfs), then `git lfs pull`"
         return GitError(
             f"your git settings filter files by `{program}`, which is not there: {cure}"
         )
@@ -285,9 +277,7 @@ def _lines(folder: Path, args: Sequence[str], text: str) -> Generator[str, None,
 
 
 def keys(config: Path) -> list[str]:
-    """The keys of a configuration file, nothing of which is obeyed; none where git cannot read
-    it.
-    """
+    """The keys of a configuration file, nothing of which is obeyed; none if git cannot read it."""
     ask = ("config", "--file", str(config), "--no-includes", "--list", "--name-only", "--null")
     with start(
         *ask, hardened=True, folder=Path("/"), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -297,9 +287,7 @@ def keys(config: Path) -> list[str]:
 
 
 def scratch() -> IO[bytes]:
-    """A file for what git is asked or complains about; in memory, so that a full disk does not
-    swallow what git says of it.
-    """
+    """A file in memory for what git is asked or says, which a full disk does not swallow."""
     try:
         return open(os.memfd_create("perfvcs"), "w+b")
     except (AttributeError, OSError):  # an old kernel, or none of Linux
@@ -325,9 +313,7 @@ def complaint(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> str:
 
 
 def identity(folder: Path) -> str:
-    """The name and mail, ``Name <mail>``, from git's environment, else the settings of the project
-    around ``folder``, else nobody's.
-    """
+    """``Name <mail>`` from git's environment, else of the project around ``folder``, or nobody."""
     parts = {
         key: os.environ.get(f"GIT_COMMITTER_{key}") or os.environ.get(f"GIT_AUTHOR_{key}")
         for key in ("NAME", "EMAIL")

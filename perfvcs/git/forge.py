@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import quote, urlsplit
 
 from perfvcs.errors import UsageError
+from perfvcs.git.project import Project
 from perfvcs.git.remote import NoRemote, Remote
 from perfvcs.text.characters import shorten
-
-if TYPE_CHECKING:
-    from perfvcs.git.project import Project
 
 NO_FORGE = "none"
 ADDRESS = re.compile(r"[!-~]+")  # characters of an address
@@ -65,9 +62,7 @@ FORGE_KINDS = (  # what a host is called -> what runs there
 
 
 def guessed(address: str) -> Forge:
-    """The forge of a remote's address, without names and passwords; without templates if the host
-    is not known.
-    """
+    """The forge of a remote's address, without names and passwords; empty if it is unknown."""
     if SHORT_FORM.fullmatch(address) and "://" not in address:
         parsed = SHORT_FORM.fullmatch(address)
         assert parsed is not None
@@ -75,12 +70,10 @@ def guessed(address: str) -> Forge:
     else:
         try:
             parts = urlsplit(address)
-            scheme, host, path, port = (
-                parts.scheme,
-                (parts.hostname or "").lower(),
-                parts.path,
-                parts.port,
-            )
+            scheme = parts.scheme
+            host = (parts.hostname or "").lower()
+            path = parts.path
+            port = parts.port
         except ValueError:  # a port that is not a number
             return Forge()
     kind = next((forge for pattern, forge in FORGE_KINDS if re.fullmatch(pattern, host)), None)

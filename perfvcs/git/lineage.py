@@ -53,9 +53,7 @@ class Lineage:
         self._tip = ""  # the commit from which the last new way began
 
     def ancestors(self, commit: str) -> Iterator[str]:
-        """The ancestors of a commit, nearest first by number of steps, first parents before others;
-        never by date.
-        """
+        """The ancestors of a commit, nearest first by steps, first parents before others."""
         seen, level = {commit}, [commit]
         try:
             while level:
@@ -71,7 +69,6 @@ class Lineage:
             self._stop()
 
     def _of(self, commit: str) -> list[str]:
-        """The parents of a commit."""
         if commit not in self._parents and not self._read_on(commit):
             if commit not in self._ahead:  # it is newer than what was read, as a rule
                 former_tip, self._tip = self._tip, commit

@@ -23,9 +23,7 @@ ENTRY = re.compile(rf"(?:^|\0){LINK} blob (\w+)\t([^\0]*)")
 
 
 class _Way(NamedTuple):
-    """A path on the way to what it means: the folder that was reached, the rest, and how many links
-    were passed.
-    """
+    """A path on the way to what it means: the folder reached, the rest, and the links passed."""
 
     at: tuple[str, ...]
     rest: tuple[str, ...]
@@ -91,17 +89,14 @@ class Links:
     def _parts(self, name: str) -> tuple[str, ...]:
         """The parts of a path; of an absolute one, those below the root."""
         if name.startswith("/"):
-            name = (
-                name.removeprefix(f"{self._root}/")
-                if self._root and name.startswith(f"{self._root}/")
-                else ".."
-            )
+            if self._root and name.startswith(f"{self._root}/"):
+                name = name.removeprefix(f"{self._root}/")
+            else:
+                name = ".."
         return tuple(part for part in name.split("/")[:DEEPEST] if part not in ("", "."))
 
     def within(self, places: Iterable[str]) -> set[str]:
-        """Where the links in some folders lead, and those in what they lead to; not what has the
-        link in it. Raises TooManyLinks.
-        """
+        """Where the links in some folders lead, and those in that. Raises TooManyLinks."""
         targets: set[str] = set()
         waiting, seen = [*places], set[str]()
         while waiting:

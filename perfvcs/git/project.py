@@ -67,9 +67,7 @@ def _commits(listed: str) -> Iterator[Commit]:
 
 
 def _ask(folder: Path, wanted: Sequence[str]) -> list[str]:
-    """The answers of ``git rev-parse`` to some options; in one call, unless a path has a line
-    end.
-    """
+    """The answers of ``git rev-parse`` to options; in one call, unless a path has a line end."""
     ask = ("rev-parse", "--path-format=absolute")
     answers = git(folder, *ask, *wanted).split("\n")
     return (
@@ -183,9 +181,7 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         return (self.common_dir / "shallow").exists()
 
     def resolve(self, revision: str) -> str:
-        """The full commit id of a revision; raises UnknownRevision, or NoRepository if there is no
-        commit at all.
-        """
+        """The full commit id of a revision; raises UnknownRevision, or NoRepository."""
         if commit := self._commit(revision):
             return commit
         if not self._has_commits():
@@ -203,11 +199,9 @@ class Project(msgspec.Struct, frozen=True, dict=True):
                 " names those that can be finished (`perf collect --continue SESSION`) or given up"
                 " (`perf rm SESSION`)"
             )
-        cure = (
-            "; the clone is shallow: `git fetch --unshallow`"
-            if self.shallow
-            else ": see `git log`, `git branch -a`, `git tag`"
-        )
+        cure = ": see `git log`, `git branch -a`, `git tag`"
+        if self.shallow:
+            cure = "; the clone is shallow: `git fetch --unshallow`"
         raise UnknownRevision(f"`{revision}` is not a revision here{cure}")
 
     @property
@@ -253,9 +247,7 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         )
 
     def expand(self, revisions: Iterable[str]) -> list[str]:
-        """Commit ids of revisions and ranges (``A..B``: oldest first, A itself not included), in
-        order, without repeats.
-        """
+        """Commit ids of revisions and ranges (``A..B``: oldest first, no A), without repeats."""
         commits: list[str] = []
         for revision in revisions:
             if ".." in revision:
@@ -272,9 +264,7 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         return listed.split()
 
     def fixed(self, revision: str) -> Fixed:
-        """A revision or range by full commit ids, so that it stays what it is while branches move;
-        raises UnknownRevision.
-        """
+        """A revision or range by full commit ids, which stay; raises UnknownRevision."""
         if isinstance(revision, Fixed):
             return revision
         return self._span(revision) if ".." in revision else Fixed(self.resolve(revision))
@@ -320,9 +310,7 @@ class Project(msgspec.Struct, frozen=True, dict=True):
         return {commit.id: commit for commit in _commits(listed)}
 
     def ancestors(self, commit: str) -> Iterator[str]:
-        """The ancestors of a commit, nearest first by number of steps, first parents before others;
-        never by date.
-        """
+        """The ancestors of a commit, nearest first by steps, first parents before others."""
         return self._lineage.ancestors(commit)
 
     @cached_property

@@ -95,7 +95,6 @@ def require_success(remote: str, done: subprocess.CompletedProcess[str]) -> None
 
 
 def _reason(text: str) -> str:
-    """The first error that git reported."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     complaints = [
         line.partition(": ")[2] for line in lines if line.startswith(("fatal: ", "error: "))

@@ -33,11 +33,9 @@ def blob_id(content: bytes) -> str:
 def quote(path: str) -> bytes:
     """A path as fast-import reads it, whatever is in it."""
     name = os.fsencode(path)
-    return (
-        name
-        if PLAIN_PATH.fullmatch(name)
-        else b'"' + b"".join(b"\\%03o" % byte for byte in name) + b'"'
-    )
+    if PLAIN_PATH.fullmatch(name):
+        return name
+    return b'"' + b"".join(b"\\%03o" % byte for byte in name) + b'"'
 
 
 def _folder(path: str) -> str:
@@ -53,9 +51,7 @@ class _Entry(NamedTuple):
 
 
 class Import:
-    """One ``git fast-import`` stream to a branch. Nothing that it was given counts before
-    ``finish`` returns.
-    """
+    """One ``git fast-import`` stream to a branch. Nothing counts before ``finish`` returns."""
 
     def __init__(self, git: Bare, branch: str = STORE_BRANCH) -> None:
         self._git = git

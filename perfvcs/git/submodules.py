@@ -106,9 +106,7 @@ def _update(folder: Path, submodule: _Submodule, settings: Mapping[str, str]) ->
 
 
 def _submodules(folder: Path) -> list[_Submodule]:
-    """The submodules that HEAD of a checkout has and .gitmodules names, by git's own reading of
-    both.
-    """
+    """The submodules that HEAD of a checkout has and .gitmodules names, as git reads both."""
     if not os.path.lexists(folder / MODULES_FILE):
         return []
     with suppress(GitError):

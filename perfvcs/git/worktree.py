@@ -195,9 +195,7 @@ def _not_made(commit: str, folder: Path, error: GitError) -> CheckoutError:
 
 
 def lasting(project: Project, commit: str, folder: Path) -> Project:
-    """A worktree of ``commit`` in ``folder`` that stays: the one that is there, if it is whole,
-    else a new one. Raises CheckoutError.
-    """
+    """A worktree of ``commit`` that stays: the one in ``folder``, or anew; or CheckoutError."""
     with contextlib.suppress(PerfError, OSError):
         worktree = Project.find(folder)
         if (
@@ -215,9 +213,7 @@ def lasting(project: Project, commit: str, folder: Path) -> Project:
 
 
 def remove(project: Project, folder: Path) -> None:
-    """Take a worktree away, the half-made ones of a crash too; git's records of other worktrees
-    stay.
-    """
+    """Take a worktree away, half-made ones too; git's records of other worktrees stay."""
     try:
         with contextlib.suppress(GitError):
             project.git("worktree", "remove", "--force", "--force", str(folder))
@@ -227,17 +223,13 @@ def remove(project: Project, folder: Path) -> None:
 
 
 def forget(project: Project, folder: Path) -> None:
-    """Remove git's records of the worktrees at a folder, or below it, and those that a killed git
-    did not finish.
-    """
+    """Remove git's records of worktrees at or below a folder, and those that a kill left."""
     for record in records(project, folder):
         shutil.rmtree(record, ignore_errors=True)
 
 
 def records(project: Project, folder: Path) -> list[Path]:
-    """Git's records of the worktrees at a folder, or below it, and those that a killed git did not
-    finish, wherever that was.
-    """
+    """Git's records of worktrees at or below a folder, and those that a kill left anywhere."""
     left = []
     for record in (project.common_dir / "worktrees").glob("*"):
         with contextlib.suppress(OSError):
