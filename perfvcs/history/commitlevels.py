@@ -12,13 +12,12 @@ from msgspec import Struct
 
 from perfvcs.check.subject import Level
 from perfvcs.history.finding import LARGEST_EXPONENT
-from perfvcs.index.lines import Course
-from perfvcs.system.numeric import np
+from perfvcs.index.lines import Course, Spreads
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from perfvcs.index.lines import Spreads
     from perfvcs.statistics.changepoints import steps as statistics
     from perfvcs.statistics.changepoints.steps import ChangePoint
 
@@ -33,19 +32,17 @@ class Flat(Struct, frozen=True):
     executions, and whether it was measured in turns with the one before.
     """
 
-    line: NDArray[np.int64]
-    position: NDArray[np.int64]
-    level: NDArray[np.float64]
-    variance: NDArray[np.float64]
-    df: NDArray[np.int64]
-    executions: NDArray[np.int64]
-    turns: NDArray[np.bool_]
+    line: Integers
+    position: Integers
+    level: Floats
+    variance: Floats
+    df: Integers
+    executions: Integers
+    turns: Flags
 
 
 def combine(spreads: Spreads) -> Flat:
-    """One level per commit: the mean of its profiles', with their own variance or that of their
-    scatter, whichever is larger.
-    """
+    """One level per commit: its profiles' mean, with the larger of their variances."""
     count = len(spreads.line)
     if not count:
         nothing = (
@@ -62,7 +59,7 @@ def combine(spreads: Spreads) -> Flat:
     )
     many = np.diff(np.r_[first, count])
 
-    def total(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def total(values: Floats) -> Floats:
         return np.add.reduceat(values, first)
 
     level = total(spreads.level) / many
@@ -80,7 +77,7 @@ def combine(spreads: Spreads) -> Flat:
     )
 
 
-def _turns(spreads: Spreads, first: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _turns(spreads: Spreads, first: Integers) -> Flags:
     """Whether each level was measured in turns with the one before it on its line."""
     in_turns = np.zeros(len(first), dtype=bool)
     if not spreads.session.any():
@@ -114,7 +111,7 @@ def courses(flat: Flat) -> dict[int, Course]:
     return courses_by_line
 
 
-def reach(flat: Flat) -> NDArray[np.float64]:
+def reach(flat: Flat) -> Floats:
     """Half the width of each level's 99 % interval; NaN where there were fewer than three
     executions: of two it may reach over twenty orders of magnitude.
     """
@@ -155,7 +152,7 @@ def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]
     ]
 
 
-def _batches(left: NDArray[np.float64], places: Sequence[int]) -> float:
+def _batches(left: Floats, places: Sequence[int]) -> float:
     """The inflation by any dependence, by the means of batches of 10, 20 and 40 residuals about the
     levels between ``places``; at least 1.
 
@@ -182,10 +179,7 @@ def _level(first: str, last: str, estimate: statistics.LevelEstimate, inflation:
     if estimate.n < 2:
         return Level(first, last, exp(estimate.centre))
     half = point(1 - CONFIDENCE, estimate.n - 1) * (estimate.error * inflation) ** 0.5
-    representable = estimate.centre + half < LARGEST_EXPONENT
-    ends = (
-        (exp(estimate.centre - half), exp(estimate.centre + half))
-        if representable
-        else (None, None)
-    )
-    return Level(first, last, exp(estimate.centre), *ends)
+    if not estimate.centre + half < LARGEST_EXPONENT:  # beyond a float
+        return Level(first, last, exp(estimate.centre))
+    low, high = exp(estimate.centre - half), exp(estimate.centre + half)
+    return Level(first, last, exp(estimate.centre), low, high)

@@ -10,7 +10,7 @@ import msgspec
 from perfvcs.check.text import NAME_WIDTH
 from perfvcs.check.vocabulary import direction
 from perfvcs.profile.naming import labelled
-from perfvcs.statistics.changepoints.steps import TURNS
+from perfvcs.statistics.changepoints.steps import TURNS, ChangePoint
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, change, quantities, step
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from perfvcs.history.judging import JudgedLine
     from perfvcs.history.record import SeriesRecord
     from perfvcs.index.lines import Course, Line
-    from perfvcs.statistics.changepoints.steps import ChangePoint
 
 
 COMMITS_AROUND = 12  # commits shown on each side of a step
@@ -31,9 +30,7 @@ ID_CHARACTERS = 10  # characters of a commit's id
 
 
 class CurveLevels(msgspec.Struct, frozen=True):
-    """What a verdict on a curve says of it before and after, over ``sizes``, in the metric's
-    unit.
-    """
+    """What a verdict on a curve says before and after, over ``sizes``, in the metric's unit."""
 
     sizes: tuple[float, float]
     before: float
@@ -82,9 +79,7 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def levels(self) -> str:
-        """``5.9 -> 13.5 us at sizes 1,900 to 2,000``: the levels in words, at which sizes where it
-        is a curve's.
-        """
+        """``5.9 -> 13.5 us at sizes 1,900 to 2,000``: the levels, a curve's with their sizes."""
         sizes = f" {at_sizes(self.curve.sizes)}" if self.curve else ""
         return step(*self.judged_levels, self.line.unit) + sizes
 
@@ -219,11 +214,9 @@ def remarks_of(series: JudgedLine | SeriesRecord) -> list[str]:
 def newest(finding: Newest) -> str:
     """``degradation at the newest commit abc1234: 12.3 ms, +20 % ...``."""
     unit = finding.line.unit
-    word = (
-        finding.word
-        if finding.word != "suspected"
-        else f"suspected {direction(finding.line, finding.effect)}"
-    )
+    word: str = finding.word
+    if word == "suspected":
+        word = f"suspected {direction(finding.line, finding.effect)}"
     since = f", since {finding.since[:ID_CHARACTERS]}" if finding.since != finding.commit else ""
     effect = change(finding.effect, None, None)
     value, expected, low, high = quantities(

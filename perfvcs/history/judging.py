@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date
 from itertools import pairwise
 from math import isfinite, log1p
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,18 +19,12 @@ from perfvcs.check.vocabulary import direction
 from perfvcs.history.finding import CurveLevels, Finding, Newest, described, level, moved
 from perfvcs.history.precedence import with_ranks
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
+from perfvcs.index.lines import Course, Line
 from perfvcs.index.seriesresults import Found, Given
+from perfvcs.repository import Repository
 from perfvcs.statistics.changepoints.horvath import FEWEST_VALUES
-from perfvcs.statistics.changepoints.steps import BY_HORVATH, BY_SERIES, TURNS
+from perfvcs.statistics.changepoints.steps import BY_HORVATH, BY_SERIES, TURNS, Detector
 from perfvcs.text.quantity import change
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from perfvcs.history.finding import Finding
-    from perfvcs.index.lines import Course, Line
-    from perfvcs.repository import Repository
-    from perfvcs.statistics.changepoints.steps import Detector
 
 SHORTEST_SERIES = 6  # commits: with fewer no place of a series has three on both sides
 SHORTEST_BY: dict[Detector, int] = {BY_SERIES: SHORTEST_SERIES, BY_HORVATH: FEWEST_VALUES}
@@ -39,9 +33,7 @@ DISCOVERIES = 0.05  # as in a report, and here of all that was measured in turns
 
 
 def successions(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[int, str]:
-    """The lines that begin where another of the same benchmark and metric has ended, and in words
-    what keeps the two from being one.
-    """
+    """The lines that begin where another has ended, and what keeps the two from being one."""
     same: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, course in courses.items():
         line = lines[number]
@@ -193,9 +185,7 @@ def judged(
 
 
 def _newest_places(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[str, int]:
-    """The newest measured place of each environment: the last value of a series that ended before
-    is not news.
-    """
+    """The newest measured place of each environment: what ended before is not news."""
     newest: dict[str, int] = {}
     for number, course in courses.items():
         fingerprint = lines[number].environment.fingerprint
@@ -279,11 +269,9 @@ def _described(
                 finding, contradiction=_denied(in_turns, range(step.first, step.last + 1))
             )
         findings.append(finding)
-    newest = (
-        _newest(line, course, judged, commits)
-        if is_newest and len(course.levels) - 1 not in in_turns
-        else None
-    )
+    newest = None
+    if is_newest and len(course.levels) - 1 not in in_turns:
+        newest = _newest(line, course, judged, commits)
     return JudgedLine(judged, findings, in_turns, newest)
 
 
@@ -311,9 +299,7 @@ def _by_turns(finding: Finding, verdict: Verdict, *, contradicted: bool) -> Find
 
 
 def _apart(verdict: Verdict, low: float, high: float) -> bool:
-    """Whether the series, by the interval of its own step, holds no change or the opposite one, and
-    not that of the verdict.
-    """
+    """Whether the series shows no change or the opposite one of the verdict."""
     ends = (verdict.effect, verdict.low, verdict.high)
     if any(end is None or end <= -1 for end in ends) or not (isfinite(low) and isfinite(high)):
         return False

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from perfvcs.errors import UsageError
+from perfvcs.history.finding import Finding
 from perfvcs.history.judging import judged
 from perfvcs.history.standings import standings
+from perfvcs.history.triage import Standing
 from perfvcs.history.verdict import Verdicts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from perfvcs.history.finding import Finding
-    from perfvcs.history.triage import Standing
-    from perfvcs.repository import Repository
-
+from perfvcs.repository import Repository
 
 MOST_READ_LEVELS = 20_000  # levels that are read for it
 MOST_COMPARED = 50  # pairs of commits that are compared for it, which takes about a second
@@ -33,9 +29,7 @@ class Marks(NamedTuple):
 
 
 def marks(repository: Repository, revision: str) -> Marks:
-    """The steps along the first parents of a revision; those that are not known yet are
-    computed.
-    """
+    """The steps along the first parents of a revision; unknown ones are computed."""
     if repository.index.most_levels() > MOST_READ_LEVELS:
         return Marks({}, {}, complete=False)
     try:

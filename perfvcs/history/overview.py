@@ -7,31 +7,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from perfvcs.environment.host import names as names_of
-from perfvcs.history.finding import title
-from perfvcs.history.judging import SHORTEST_BY, judged, successions
+from perfvcs.git.project import Commit, Fixed
+from perfvcs.history.finding import Finding, Newest, title
+from perfvcs.history.judging import SHORTEST_BY, JudgedLine, judged, successions
 from perfvcs.history.standings import standings
+from perfvcs.history.triage import Standing
 from perfvcs.history.unlisted import Unlisted, unlisted
 from perfvcs.history.verdict import Verdicts
-from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.index.lines import Course, Line
+from perfvcs.profile import Environment
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
+from perfvcs.repository import Repository
 from perfvcs.repository.benchmarks import has_line
-from perfvcs.statistics.changepoints.steps import BY_SERIES
-
-if TYPE_CHECKING:
-    from perfvcs.git.project import Commit, Fixed
-    from perfvcs.history.finding import Finding, Newest
-    from perfvcs.history.judging import JudgedLine
-    from perfvcs.history.triage import Standing
-    from perfvcs.index.lines import Course, Line
-    from perfvcs.profile import Environment
-    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
-    from perfvcs.repository import Repository
-    from perfvcs.statistics.changepoints.steps import Detector
-
+from perfvcs.statistics.changepoints.steps import BY_SERIES, Detector
 
 # benchmark, collector, metric, and the environment's fingerprint
 SeriesName = tuple[str, str, str, str]
@@ -117,9 +110,7 @@ def overview_of(
 
 
 class _ReadHistory(NamedTuple):
-    """All lines, the courses of those that were asked for, along which revision or range, and its
-    commits, oldest first.
-    """
+    """All lines, the courses asked for, their revision or range, its commits, oldest first."""
 
     lines: dict[int, Line]
     courses: dict[int, Course]
@@ -185,9 +176,7 @@ def _environments(lines: Sequence[Line]) -> dict[SeriesName, str]:
 
 
 def _is_short(course: Course, judged: JudgedLine | None, shortest: int) -> bool:
-    """Whether a series is too short to be analysed, and measured in turns neither where it changed
-    nor from end to end.
-    """
+    """Whether a series is too short to be analysed, and was not measured in turns either."""
     in_turns = judged and (judged.findings or len(judged.verdicts) >= len(course.levels) - 1)
     return len(course.levels) < shortest and not in_turns
 

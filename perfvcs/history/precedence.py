@@ -10,12 +10,11 @@ from msgspec import structs
 
 from perfvcs.check.change import Change
 from perfvcs.check.movement import places, subject
-from perfvcs.history.finding import level
+from perfvcs.history.finding import Finding, level
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from perfvcs.history.finding import Finding
     from perfvcs.history.judging import JudgedLine
     from perfvcs.index.lines import Course, Line
 
@@ -67,9 +66,7 @@ def _element(course: Course, turn: int) -> int:
 def _change(
     line: Line, course: Course, element: int, judged: JudgedLine | None, turn: int
 ) -> Change:
-    """What a line did there: by a verdict measured in turns, else by the finding, if there is
-    one.
-    """
+    """What a line did there: by a verdict measured in turns, else by its finding."""
     environment = line.environment.fingerprint
     if judged and (verdict := judged.verdicts.get(element)):
         return verdict.change(environment)

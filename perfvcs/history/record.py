@@ -7,24 +7,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from perfvcs.check.vocabulary import said
+from perfvcs.git.project import Commit
 from perfvcs.history import commitlevels
+from perfvcs.history.finding import Finding, Newest
 from perfvcs.history.judging import judged, successions
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
-from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfvcs.git.project import Commit
-    from perfvcs.history.finding import Finding, Newest
-    from perfvcs.index.lines import Course, Line
-    from perfvcs.repository import Repository
+from perfvcs.index.lines import Course, Line
+from perfvcs.repository import Repository
+from perfvcs.system.numeric import Floats, Integers, np
 
 # comparisons of neighbours; of more, the oldest of each series are left out unless a step is there
 COMPARED = 5_000
@@ -40,19 +35,17 @@ class SeriesRecord(Struct, frozen=True):
     """
 
     line: Line
-    places: NDArray[np.int64]
-    levels: NDArray[np.float64]
-    reach: NDArray[np.float64]
-    executions: NDArray[np.int64]
+    places: Integers
+    levels: Floats
+    reach: Floats
+    executions: Integers
     verdicts: Mapping[int, Verdict]
     began: str = ""
     findings: list[Finding] = field(default_factory=list)
     newest: Newest | None = None
 
     def word(self, turn: int) -> str:
-        """What an element is against the one before: a word of `perf check`, ``accepted``, ``new``,
-        or nothing where it was not judged.
-        """
+        """An element against the one before: a word of `perf check`, ``accepted``, ``new``, ""."""
         if not turn:
             return "new"
         verdict = self.verdicts.get(turn)
@@ -78,10 +71,10 @@ class HistoryRecord(Struct, frozen=True, dict=True):
     unjudged: int
 
     @cached_property
-    def _measured(self) -> NDArray[np.int64]:
+    def _measured(self) -> Integers:
         return np.array(self.measured, dtype=np.int64)
 
-    def turns(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
+    def turns(self, places: Integers) -> Integers:
         """The numbers of some places among the measured ones."""
         return self._measured.searchsorted(places)
 

@@ -9,28 +9,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from math import log
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from perfvcs.check.subject import Level, Point, Series, Step
+from perfvcs.git.project import Commit, Project
 from perfvcs.history import commitlevels
-from perfvcs.history.finding import LARGEST_EXPONENT, remarks_of
+from perfvcs.history.finding import LARGEST_EXPONENT, Finding, remarks_of
 from perfvcs.history.judging import Allowance, judged, successions
 from perfvcs.history.standings import standings
+from perfvcs.history.triage import Standing
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
+from perfvcs.index.lines import Line
+from perfvcs.profile import Environment
+from perfvcs.profile.benchmarkfilter import BenchmarkFilter
+from perfvcs.repository import Repository
 from perfvcs.repository.benchmarks import has_line
 from perfvcs.system.numeric import np
 from perfvcs.text.words import ambiguous, counted, metric_rank
-
-if TYPE_CHECKING:
-    from perfvcs.git.project import Commit, Project
-    from perfvcs.history.finding import Finding
-    from perfvcs.history.triage import Standing
-    from perfvcs.index.lines import Line
-    from perfvcs.profile import Environment
-    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
-    from perfvcs.repository import Repository
 
 DRAWN_COMMITS = 3000  # the newest measured ones are drawn
 JUDGED = 40  # the newest of them are compared with the one before
@@ -48,9 +45,7 @@ class SeriesKey(NamedTuple):
 
 
 class CommitOrder(Struct, frozen=True, dict=True):
-    """The commits up to HEAD in the order of ancestry, oldest first; ``straight`` are those along
-    the first parents.
-    """
+    """The commits up to HEAD, ancestors first; ``straight`` are those along the first parents."""
 
     commits: list[str]
     straight: list[str]
@@ -77,9 +72,7 @@ class CommitOrder(Struct, frozen=True, dict=True):
         return cls([commit for commit, *_ in reversed(listed)], straight[::-1], before)
 
     def nearest(self, commit: str, among: Mapping[str, object]) -> str | None:
-        """The nearest of some commits on the way back along the first parents, without the commit
-        itself.
-        """
+        """The nearest of some commits on the way back along the first parents, without itself."""
         nearest = self.before.get(commit)
         while nearest is not None and nearest not in among:
             nearest = self.before.get(nearest)
@@ -246,9 +239,7 @@ class _About(NamedTuple):
 
 
 class _Centre(NamedTuple):
-    """One commit of a line: how many executions, their level, and its 99 % interval, which a single
-    one does not have.
-    """
+    """One commit of a line: its executions, their level, and its 99 % interval if several."""
 
     commit: str
     executions: int
@@ -343,9 +334,7 @@ def _verdicts(
     centres: Mapping[int, Sequence[_Centre]],
     verdicts: Verdicts,
 ) -> dict[int, dict[str, Verdict]]:
-    """The verdicts of the newest commits by line and commit, each against the nearest before it
-    along the first parents.
-    """
+    """The newest commits' verdicts by line and commit, against the nearest first parent."""
     asked: dict[CommitPair, list[tuple[int, str]]] = defaultdict(list)
     for number, line_centres in centres.items():
         here = {centre.commit: None for centre in line_centres}

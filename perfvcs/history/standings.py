@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from perfvcs.history.judging import Allowance, successions
+from perfvcs.history.finding import Finding
+from perfvcs.history.judging import Allowance, JudgedLine, successions
 from perfvcs.history.triage import Past, Standing, triaged
-
-if TYPE_CHECKING:
-    from perfvcs.history.finding import Finding
-    from perfvcs.history.judging import JudgedLine
-    from perfvcs.index.lines import Course, Line
-    from perfvcs.repository import Repository
+from perfvcs.index.lines import Course, Line
+from perfvcs.repository import Repository
 
 
 class _Along(NamedTuple):

@@ -17,13 +17,11 @@ from perfvcs.check.movement import CLOCKS, COUNTS
 from perfvcs.history.jumps import Jumps
 from perfvcs.profile.naming import ONCE
 from perfvcs.statistics.changepoints.steps import TURNS
+from perfvcs.system.numeric import Floats, Integers
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from perfvcs.git.project import Commit
     from perfvcs.history.finding import Finding
     from perfvcs.history.judging import Allowance
@@ -56,9 +54,9 @@ class Traced(Protocol):
     @property
     def line(self) -> Line: ...
     @property
-    def places(self) -> NDArray[np.int64] | array[int]: ...
+    def places(self) -> Integers | array[int]: ...
     @property
-    def levels(self) -> NDArray[np.float64] | array[float]: ...
+    def levels(self) -> Floats | array[float]: ...
     @property
     def findings(self) -> Sequence[Finding]: ...
     @property
@@ -113,9 +111,7 @@ class Past(NamedTuple):
     details: Mapping[str, Commit]
 
     def last_day(self, last: int) -> str:
-        """The day of a ``last`` measured place, if it is so long ago that nothing more will come;
-        else empty.
-        """
+        """The day of a ``last`` measured place, if nothing more will come after it; else empty."""
         day, newest = self._day(last), self._day(self.measured[-1])
         since = len(self.measured) - bisect_right(self.measured, last)
         if since < GONE_COMMITS or day is None or newest is None:
@@ -131,9 +127,7 @@ class Past(NamedTuple):
 
 
 def retired(all_series: Sequence[Traced], past: Past) -> dict[str, str]:
-    """The environments, by fingerprint, in which nothing is measured any more, with the day of
-    their last commit.
-    """
+    """The environments, by fingerprint, that are no longer measured, with their last day."""
     last: dict[str, int] = {}
     for series in all_series:
         mark = series.line.environment.fingerprint
@@ -273,9 +267,7 @@ def _own_doubts(finding: Finding) -> list[str]:
 
 
 def _left(finding: Finding, level: float) -> float:
-    """The share of a step that is left at a level (a logarithm): 1 at the level after it, 0 at the
-    one before.
-    """
+    """The share of a step left at a level (a logarithm): 1 after the step, 0 before it."""
     before, after = _log(finding.before), _log(finding.after)
     return (level - before) / (after - before) if after != before else 0.0
 
@@ -316,9 +308,7 @@ def _shares(all_series: Sequence[Traced], past: Past) -> list[float]:
 
 
 def _ended(all_series: Sequence[Traced]) -> dict[int, str]:
-    """The series, by number, that others of the same benchmark and metric have followed, and
-    why.
-    """
+    """The series, by number, that others of their benchmark and metric followed, and why."""
     same: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, series in enumerate(all_series):
         line = series.line

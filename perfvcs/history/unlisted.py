@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from perfvcs.check.change import Change
 from perfvcs.check.markdown import decode
 from perfvcs.check.movement import COUNTS
 from perfvcs.check.text import benchmark
 from perfvcs.check.vocabulary import said
 from perfvcs.history.finding import title
 from perfvcs.history.judging import FEWEST_A_SIDE, JudgedLine
+from perfvcs.index.lines import Course, Line
 from perfvcs.profile.naming import ONCE
 from perfvcs.profile.validity import Malformed
+from perfvcs.repository import Repository
 from perfvcs.text.words import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from perfvcs.check.change import Change
-    from perfvcs.index.lines import Course, Line
-    from perfvcs.repository import Repository
 
 MOST_REPORTS = 50  # the newest reports of `perf check` that are read
 
 
 class Unlisted(msgspec.Struct, frozen=True):
-    """A degradation of a report on two commits, and the ``reason`` why the history has no step
-    there.
-    """
+    """A degradation of a report on two commits, and the ``reason`` why there is no step."""
 
     benchmark: str
     metric: str
@@ -65,9 +59,7 @@ class SeriesAlong(NamedTuple):
         )
 
     def lists(self, start: int, end: int) -> bool:
-        """Whether it has a finding that may be a commit behind the place ``start``, up to
-        ``end``.
-        """
+        """Whether it has a finding that may be a commit behind place ``start``, up to ``end``."""
         places = self.course.places
         steps = self.judged.found.judgement.steps if self.judged else ()
         return any(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -15,20 +15,18 @@ from msgspec.structs import replace
 from perfvcs import __version__
 from perfvcs.check import compare, earlier_sessions
 from perfvcs.check.change import Change
+from perfvcs.check.pastsessions import Centres, EarlierSessions, Unit
 from perfvcs.check.vocabulary import ACCEPTABLE, WORDS
 from perfvcs.history.finding import relative
+from perfvcs.index.lines import Line
 from perfvcs.index.seriesresults import keyed
+from perfvcs.profile import Profile
+from perfvcs.profile.rules import Rules
+from perfvcs.profile.summary import Header, Measured
 from perfvcs.repository import NEAREST_ANCESTORS, Repository
 from perfvcs.repository.state import State
 from perfvcs.system.children import shared
 from perfvcs.text.quantity import at_sizes
-
-if TYPE_CHECKING:
-    from perfvcs.check.pastsessions import Centres, EarlierSessions, Unit
-    from perfvcs.index.lines import Line
-    from perfvcs.profile import Profile
-    from perfvcs.profile.rules import Rules
-    from perfvcs.profile.summary import Header, Measured
 
 VERSION = 8  # of what is kept
 PAIRS_AT_ONCE = 64  # pairs whose profiles are in memory at once
@@ -38,9 +36,7 @@ Read = Callable[["Sequence[Header]"], "Sequence[Profile]"]
 
 
 class CommitPair(NamedTuple):
-    """Two commits, the older one first, and the fingerprint of the environment in which they are
-    compared.
-    """
+    """Two commits, the older one first, and the fingerprint of their environment."""
 
     before: str
     after: str
@@ -117,11 +113,10 @@ def of_line(rows: PairVerdicts, line: Line, moved: float) -> Verdict | None:
     """
     measured = (line.metric, line.unit, line.better)
     of_size = rows.get((line.job.key, line.uid, line.size, *measured))
-    curve = (
-        None
-        if of_size or line.size is None
-        else rows.get((line.job.key, line.uid, None, *measured))
-    )
+    if of_size or line.size is None:
+        curve = None
+    else:
+        curve = rows.get((line.job.key, line.uid, None, *measured))
     if (
         curve is None
         or curve.at is None
@@ -169,9 +164,7 @@ class Verdicts:
         self._found: dict[CommitPair, PairVerdicts] = {}
 
     def of(self, pairs: Iterable[CommitPair]) -> dict[CommitPair, PairVerdicts]:
-        """The verdicts by what they are about; a pair is missing where too many profiles would have
-        to be opened.
-        """
+        """The verdicts by what they are about; pairs with too many profiles to open are missing."""
         wanted = dict.fromkeys(pairs)
         asked = [pair for pair in wanted if pair not in self._found]
         if asked:
@@ -218,9 +211,7 @@ class Verdicts:
         }
 
     def _basis(self, pair: CommitPair) -> tuple[bytes, ...]:
-        """The input of the verdicts on a pair: its rules, its profiles, and those of the ancestors
-        that show how much sessions differ.
-        """
+        """The input of the verdicts on a pair: rules, profiles, and how far sessions differ."""
         marks = [self._marks.get(commit, 0) for commit in (pair.before, *self._window(pair.after))]
         texts = *pair, repr(self._rules(pair))
         return (
@@ -232,9 +223,7 @@ class Verdicts:
         return self._repository.criteria_reader.rules(pair.before, pair.after).rules
 
     def _window(self, commit: str) -> list[str]:
-        """The commits whose sessions show how much a benchmark moves, oldest first, as in
-        ``Repository.history``.
-        """
+        """Commits whose sessions show how a benchmark moves, as in ``Repository.history``."""
         if not self._windows and self._along:
             line = [
                 measured_commit for measured_commit in self._along if measured_commit in self._marks
@@ -272,9 +261,7 @@ class Verdicts:
             ]
 
         def compared(pair: CommitPair, read: Read = _needed) -> list[Verdict] | None:
-            """The verdicts on one pair; None where profiles would have to be opened that ``read``
-            does not open.
-            """
+            """The verdicts on one pair; None where ``read`` does not open the profiles needed."""
             here = (pair.after, pair.environment)
             if here not in pasts:
                 window = (
@@ -322,9 +309,7 @@ def _needed(_: Sequence[Header]) -> Sequence[Profile]:
 
 
 class _Reader:
-    """Opens profiles, and keeps those that were asked for last: of two neighbours, the next pair
-    needs one again.
-    """
+    """Opens profiles, and keeps the last ones: the next of two neighbours needs one again."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
