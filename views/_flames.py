@@ -28,9 +28,7 @@ class FlameView(View[dict[StackGroup, Traces]]):
         return super().bounded(points=max(1, points // BOX_POINTS), both=both)
 
     def cut(self, subject: Subject) -> dict[StackGroup, Traces]:
-        """The groups that it draws; two revisions measured in different ways are two groups of
-        one.
-        """
+        """The groups that it draws; two revisions measured differently are two groups of one."""
         if not (groups := traces(subject)):
             raise Unfit("it draws call stacks, such as the collector `samples` takes")
         if not (

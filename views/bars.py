@@ -50,9 +50,7 @@ SIDES = (("baseline", BLUE, "blank"), ("target", VERMILLION, "right_diagonal_lin
 
 
 class BarGroup(NamedTuple):
-    """Profiles that can be compared, their metrics that come on one figure, and the verdicts on
-    them.
-    """
+    """Profiles that can be compared, their metrics on one figure, and the verdicts on them."""
 
     profiles: BothSides
     metrics: list[str]
@@ -79,9 +77,7 @@ class Bars(View[list[BarGroup]]):
 
     @property
     def scope(self) -> Scope:
-        """The units of a job together, one metric after the other, unless metrics stand side by
-        side.
-        """
+        """A job's units together, metric after metric, unless metrics stand side by side."""
         return "sample" if self._mixed else "units"
 
     @property
@@ -89,9 +85,7 @@ class Bars(View[list[BarGroup]]):
         return "metric" in (self.by, self.stacked)
 
     def cut(self, subject: Subject) -> list[BarGroup]:
-        """The units with several values of the column, for each metric (or unit of measurement) and
-        environment.
-        """
+        """The units with several values of the column, per metric (or unit) and environment."""
         profiles = [*subject.target, *subject.baseline]
         if not any(len(profile.resources) for profile in profiles):
             raise Unfit("there are no measurements")
@@ -145,7 +139,6 @@ class Bars(View[list[BarGroup]]):
         return list(groups.values())
 
     def _several(self, profiles: Sequence[Profile], mine: Sequence[str]) -> bool:
-        """Whether a column has more than one value."""
         having = [
             (profile, metric)
             for profile in profiles
@@ -218,7 +211,6 @@ class Bars(View[list[BarGroup]]):
 
 
 def _of(group: BarGroup, changes: Sequence[Change]) -> list[Change]:
-    """The verdicts on what a group draws."""
     series = {profile.job.key for side in group.profiles for profile in side}
     return [
         change for change in changes if change.series in series and [change.metric] == group.metrics

@@ -16,6 +16,7 @@ from perfvcs.pictures.canvas import (
     MUTED,
     VERMILLION,
     canvas,
+    dots,
     hover,
     legend,
     seen,
@@ -28,7 +29,7 @@ from perfvcs.pictures.sample import FEWEST_FOR_INTERVAL, Centre, DrawnSample, sa
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change as change_text
 from perfvcs.text.quantity import quantity, scale
@@ -37,7 +38,6 @@ from perfvcs.text.words import counted, metric_name
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
 
 COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 PRODUCT = 16  # characters of a product's name
@@ -54,11 +54,9 @@ class SamplePair(NamedTuple):
     def centre(self, *, newer: bool) -> Centre | None:
         """The centre of a side, at the level that the verdict states."""
         side = self.after if newer else self.before
-        return (
-            None
-            if side is None or side.centre is None
-            else side.centre.at(stated(self.verdict, newer=newer))
-        )
+        if side is None or side.centre is None:
+            return None
+        return side.centre.at(stated(self.verdict, newer=newer))
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,7 @@ class Comparison(View[list[SamplePair]]):
         colour: str,
     ) -> tuple[list[Any], list[Any]]:
         """Measurements faint, the executions' medians on top, the centre below them."""
-        from bokeh.models import Scatter, Segment
+        from bokeh.models import Segment
 
         drawn: list[Any] = []
         unit = sample.meaning.unit
@@ -154,16 +152,7 @@ class Comparison(View[list[SamplePair]]):
             counting = np.flatnonzero(sample.mark != REPEATED)
             rows = counting[thin(sample.values[counting], self.points)]
             cloud = source(x=sample.values[rows] * factor, y=y + 0.22 + 0.2 * _jitter(len(rows)))
-            faint = Scatter(
-                x="x",
-                y="y",
-                size=3,
-                line_color=colour,
-                fill_color=colour,
-                line_alpha=0.25,
-                fill_alpha=0.25,
-            )
-            drawn.append(plot.add_glyph(cloud, faint))
+            drawn.append(dots(plot, cloud, colour, 3, alpha=0.25))
         shown = thin(medians, self.points)
         names = [
             f"{sample.paired[execution][1]} of {sample.paired[execution][0]}"
@@ -173,18 +162,7 @@ class Comparison(View[list[SamplePair]]):
         data = source(
             x=medians[shown] * factor, y=y + 0.12 * _jitter(len(shown)), name=names, text=text
         )
-        points = plot.add_glyph(
-            data,
-            Scatter(
-                x="x",
-                y="y",
-                marker=marker,
-                size=8,
-                line_color=colour,
-                fill_color=colour,
-                fill_alpha=0.6,
-            ),
-        )
+        points = dots(plot, data, colour, 8, marker=marker, alpha=0.6, edge=1.0)
         hover(plot, [points], [("execution", "@name"), ("median" if drawn else "value", "@text")])
         if mean is None:
             return [*drawn, points], []
@@ -203,18 +181,14 @@ class Comparison(View[list[SamplePair]]):
         line = plot.add_glyph(
             centre, Segment(x0="low", y0="y", x1="high", y1="y", line_color=INK, line_width=3)
         )
-        diamond = plot.add_glyph(
-            centre, Scatter(x="x", y="y", marker="diamond", size=13, line_color=INK, fill_color=INK)
-        )
+        diamond = dots(plot, centre, INK, 13, marker="diamond")
         hover(plot, [diamond, line], [("mean", "@text"), ("executions", "@count")])
         return [*drawn, points], [line, diamond]
 
     def _pairs(
         self, plot: figure, before: DrawnSample, after: DrawnSample, factor: float
     ) -> list[Any]:
-        """Thin lines between executions of one block, where the two revisions were measured
-        interleaved.
-        """
+        """Thin lines between executions of one block, where both were measured interleaved."""
         from bokeh.models import Segment
 
         sides = []
@@ -250,7 +224,7 @@ def _matching(
     return SamplePair(old, new, verdict)
 
 
-def _jitter(count: int) -> NDArray[np.float64]:
+def _jitter(count: int) -> Floats:
     """Offsets in -1..1 that look scattered and are the same in every page (the golden ratio's
     fractional parts); shape (count,).
     """
@@ -282,9 +256,7 @@ def _titled(
     if few < FEWEST_FOR_INTERVAL:
         verb = "has" if few == 1 else "have"
         caption.append(f"{counted(few, 'execution')} {verb} no interval")
-    effect = (
-        f"\n{seen(verdict)[0]} {change_text(verdict.effect, verdict.low, verdict.high)}"
-        if verdict and verdict.effect is not None
-        else ""
-    )
+    effect = ""
+    if verdict and verdict.effect is not None:
+        effect = f"\n{seen(verdict)[0]} {change_text(verdict.effect, verdict.low, verdict.high)}"
     return f"{counts[0]} and {counts[1]} executions{effect}", caption

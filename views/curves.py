@@ -117,9 +117,7 @@ class Curves(View[list[CurvePair]]):
 
 
 def _reach(sides: Sequence[CurveSide]) -> list[float]:
-    """The ends of an axis that shows nearly all quartiles; a single one may be ten times the
-    others.
-    """
+    """The ends of an axis that shows nearly all quartiles; one may be ten times the others."""
     quartiles = np.concatenate(
         [end[end > 0] for side in sides for end in (side.course.low, side.course.high)]
     )
@@ -133,9 +131,7 @@ def _beyond(side: CurveSide, ends: Sequence[float]) -> str:
 
 
 def _heading(sides: Sequence[CurveSide], verdict: Change | None, unit: str) -> list[str]:
-    """The verdict and the orders of growth, in two lines; the page's table has the rest of the
-    verdict.
-    """
+    """The verdict and the orders of growth, in two lines; the page's table has the rest."""
     if verdict is None:
         return in_words(sides, unit)
     effect = (

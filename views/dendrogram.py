@@ -28,14 +28,13 @@ from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
 from perfvcs.profile.summary import has_totals
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
 
     from perfvcs.statistics.multivariate.counters import CounterCluster, Structure
     from perfvcs.statistics.multivariate.redundancy import ClusterTree
@@ -296,16 +295,14 @@ def _layout(tree: ClusterTree, most: int) -> tuple[list[tuple[list[int], float]]
     return leaves, forks
 
 
-def _runs(counters: list[Part], side: int) -> list[NDArray[np.float64]]:
+def _runs(counters: list[Part], side: int) -> list[Floats]:
     """The executions of a side, each a matrix (times, counters)."""
     runs = []
     for cuts in zip(*((part.baseline, part.target)[side] for part in counters), strict=True):
         columns, rows = cuts[0].columns, cuts[0].rows
         values = np.column_stack([columns.floats(part.metric)[rows] for part in counters])
-        execution, counting = (
-            columns.integers("execution")[rows],
-            columns.integers("mark")[rows] != REPEATED,
-        )
+        execution = columns.integers("execution")[rows]
+        counting = columns.integers("mark")[rows] != REPEATED
         runs += [
             values[counting & (execution == number)] for number in np.unique(execution[counting])
         ]

@@ -22,11 +22,11 @@ from perfvcs.pictures.canvas import (
     thin,
 )
 from perfvcs.pictures.patterns import ClusterCentres, clusters
-from perfvcs.pictures.sample import DrawnSample, samples
+from perfvcs.pictures.sample import DrawnSample, of_one_revision, samples
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 from perfvcs.text.quantity import number, numbers, quantity, scale
 from perfvcs.text.words import metric_name
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from bokeh.models.renderers import GlyphRenderer
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
 
 ENOUGH_VALUES = 50  # below, the bins of a histogram show chance rather than shape
 BINS = 80
@@ -48,15 +47,10 @@ class Distribution(View[list[DrawnSample]]):
 
     def cut(self, subject: Subject) -> list[DrawnSample]:
         """The samples of one revision that have values of executions that were not repeated."""
-        if subject.baseline:
-            raise Unfit("it draws one revision, not two: `comparison` draws both")
-        if not any(len(profile.resources) for profile in subject.target):
-            raise Unfit("there are no measurements")
-        if not any(
-            len(profile.resources) > len(profile.resources.names) for profile in subject.target
-        ):
+        profiles = of_one_revision(subject, ": `comparison` draws both")
+        if not any(len(profile.resources) > len(profile.resources.names) for profile in profiles):
             raise Unfit("a single value has no distribution")
-        drawable = [sample for sample in samples(subject.target) if (sample.mark != REPEATED).any()]
+        drawable = [sample for sample in samples(profiles) if (sample.mark != REPEATED).any()]
         if not drawable:
             raise Unfit(NOTHING_USABLE)
         return drawable
@@ -83,11 +77,9 @@ class Distribution(View[list[DrawnSample]]):
         chosen = scale(float(np.median(np.abs(values))), sample.meaning.unit)
         many = len(values) >= ENOUGH_VALUES and values[0] < values[-1]
         what = "measurements" if sample.iteration.any() else "executions"
-        title = (
-            f"distribution of {len(values):,} {what}"
-            if len(values) > 1
-            else "a single value has no distribution"
-        )
+        title = "a single value has no distribution"
+        if len(values) > 1:
+            title = f"distribution of {len(values):,} {what}"
         groups = clusters(sample) if many else None
         notes = [groups.text(sample.meaning.unit)] if groups else []
         if not many and len(values) > 1:
@@ -104,11 +96,10 @@ class Distribution(View[list[DrawnSample]]):
         if values[0] == values[-1]:  # bokeh's own range about one number is as narrow as rounding
             around = 0.05 * abs(float(scaled[0])) or 1.0
             plot.x_range = Range1d(start=float(scaled[0]) - around, end=float(scaled[0]) + around)
-        heap = (
-            scaled
-            if groups is None
-            else np.sort(sample.values[groups.labels == groups.shares.argmax()]) * chosen.factor
-        )
+        if groups is None:
+            heap = scaled
+        else:
+            heap = np.sort(sample.values[groups.labels == groups.shares.argmax()]) * chosen.factor
         # one step for equal values, however many
         steps = scaled[-1:] if values[0] == values[-1] else scaled
         entries = [
@@ -116,9 +107,8 @@ class Distribution(View[list[DrawnSample]]):
             if many
             else self._shares(plot, steps, chosen.unit)
         ]
-        entries += (
-            [self._clusters(plot, groups, chosen.factor, sample.meaning.unit)] if groups else []
-        )
+        if groups:
+            entries += [self._clusters(plot, groups, chosen.factor, sample.meaning.unit)]
         rug = thin(values, self.points)
         ticks = plot.scatter(
             source=source(x=scaled[rug], y=np.zeros(len(rug))),
@@ -179,7 +169,7 @@ class Distribution(View[list[DrawnSample]]):
         return ("centres of clusters", lines)
 
     def _histogram(
-        self, plot: figure, values: NDArray[np.float64], heap: NDArray[np.float64], unit: str
+        self, plot: figure, values: Floats, heap: Floats, unit: str
     ) -> tuple[str, GlyphRenderer[Any]]:
         """Bins by Freedman and Diaconis over the middle 99 %, the first and the last bin open-ended
         towards the extremes.
@@ -218,9 +208,7 @@ class Distribution(View[list[DrawnSample]]):
         hover(plot, [bars], [("from", "@text"), ("values", "@count")])
         return ("values" + (f", {outside:,} beyond" if outside else ""), bars)
 
-    def _shares(
-        self, plot: figure, values: NDArray[np.float64], unit: str
-    ) -> tuple[str, GlyphRenderer[Any]]:
+    def _shares(self, plot: figure, values: Floats, unit: str) -> tuple[str, GlyphRenderer[Any]]:
         """The empirical cumulative distribution as steps, one per value."""
         share = 100 * np.arange(1, len(values) + 1) / len(values)
         line = plot.step(

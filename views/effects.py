@@ -100,10 +100,8 @@ class Effects(View[list[list[Change]]]):
             tools="",
         )
         plot.toolbar_location = None
-        plot.x_range, plot.y_range = (
-            Range1d(start=-1.04 * edge, end=1.04 * edge),
-            Range1d(start=-0.5, end=len(drawn) - 0.4),
-        )
+        plot.x_range = Range1d(start=-1.04 * edge, end=1.04 * edge)
+        plot.y_range = Range1d(start=-0.5, end=len(drawn) - 0.4)
         ticks = _ticks(edge)
         labels: dict[float | str, Any] = dict(ticks.items())
         plot.xaxis.ticker, plot.xaxis.major_label_overrides = FixedTicker(ticks=list(ticks)), labels
@@ -163,9 +161,7 @@ class Effects(View[list[list[Change]]]):
 
 
 def _notes(changes: Sequence[Change], drawn: Sequence[Change], edge: float) -> list[str]:
-    """The numbers of changes that are drawn, that reach beyond the edge, and that have no effect to
-    draw.
-    """
+    """The numbers of changes that are drawn, that reach beyond, and that have no effect."""
     count, having = len(drawn), sum(change.effect is not None for change in changes)
     shown = {1: "1 comparison", 2: "both comparisons"}.get(count, f"all {count} comparisons")
     if count < having:
@@ -184,9 +180,7 @@ def _direction(better: str) -> str:
 
 
 def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
-    """A heading, a row per change that has an effect, and the axis below; the shaded part is too
-    small to matter.
-    """
+    """A heading, a row per change with an effect, and the axis; shaded is too small to matter."""
     from perfvcs.pictures.terminal import Axis, foot, rail
 
     drawn = [change for change in changes if change.effect is not None][:most]
@@ -196,11 +190,10 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
     names = [DrawnUnit(change.job, "", change.uid, change.size).title for change in drawn]
     room = max(map(columns, numbers))
     single = width >= WIDE_COLUMNS
-    left = (
-        min(max(map(columns, names)), max(6, (width - room - 6) // 2))
-        if single
-        else width - room - 4
-    )
+    if single:
+        left = min(max(map(columns, names)), max(6, (width - room - 6) // 2))
+    else:
+        left = width - room - 4
     inner = max(1, width - left - room - 6) if single else width - 2
     axis = Axis(-edge, edge, _direction(changes[0].better), names=_ticks(edge))
     for change, name, number in zip(drawn, names, numbers, strict=True):
@@ -224,7 +217,6 @@ def _lines(changes: Sequence[Change], most: int, width: int) -> Iterator[str]:
 
 
 def _within(changes: Sequence[Change]) -> str:
-    """The meaning of the shaded part."""
     deltas = {change.delta or DEFAULT_DELTA for change in changes}
     return f"within ±{percent(max(deltas))[1:]}" if len(deltas) == 1 else "too small to matter"
 
@@ -237,14 +229,11 @@ def _ratio(share: float) -> float:
 
 
 def _columns_of(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    """The values of rows with the same names, by name."""
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def _ticks(edge: float) -> dict[float, str]:
-    """Places on the axis with their texts: round shares, or where these would crowd on one side
-    powers of a ratio.
-    """
+    """Places on the axis with their texts: round shares, or powers of a ratio if these crowd."""
     if edge <= STRAIGHT:
         rough = expm1(edge) / TICKS
         power = 10.0 ** floor(log10(rough))
@@ -269,9 +258,7 @@ def _reach(change: Change) -> float:
 
 
 def _edge(changes: Sequence[Change]) -> float:
-    """The reach of the axis to both sides: all intervals, except a few long ones that would squeeze
-    the others.
-    """
+    """The reach of the axis to both sides: all intervals, except a few long ones."""
     reaches = sorted(_reach(change) for change in changes)
     usual = reaches[(3 * len(reaches)) // 4] if len(reaches) > 3 else reaches[-1]
     largest = max(abs(_ratio(change.effect or 0.0)) for change in changes)
@@ -292,10 +279,8 @@ def _row(change: Change, y: int, edge: float) -> dict[str, str | float]:
     why = change.reason if change.accepted is None else change.accepted
     levels = step(change.baseline, change.target, change.unit).replace("->", "→")
     sizes = at_sizes(change.curve.at) if change.curve and change.curve.at else ""
-    delta, name = (
-        change.delta or DEFAULT_DELTA,
-        DrawnUnit(change.job, "", change.uid, change.size).title,
-    )
+    delta = change.delta or DEFAULT_DELTA
+    name = DrawnUnit(change.job, "", change.uid, change.size).title
     return {
         "word": seen(change)[0],
         "y": y - 0.12,

@@ -19,18 +19,17 @@ from perfvcs.pictures.canvas import (
     thin,
     thinned,
 )
-from perfvcs.pictures.sample import DrawnSample, no_interval, samples
+from perfvcs.pictures.sample import TAKEN, DrawnSample, no_interval, of_one_revision, samples
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import DELAYED, FINE, REPEATED
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 from perfvcs.text.quantity import percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
 
 EXECUTION_MARKS = {
     FINE: ("measurements", "circle", BLUE),
@@ -47,11 +46,7 @@ class Executions(View[list[DrawnSample]]):
 
     def cut(self, subject: Subject) -> list[DrawnSample]:
         """The samples of one revision."""
-        if subject.baseline:
-            raise Unfit("it draws one revision, not two")
-        if not any(len(profile.resources) for profile in subject.target):
-            raise Unfit("there are no measurements")
-        if not (drawn := samples(subject.target)):
+        if not (drawn := samples(of_one_revision(subject))):
             raise Unfit("no row has a value")
         return drawn
 
@@ -111,16 +106,7 @@ class Executions(View[list[DrawnSample]]):
             )
             points = plot.add_glyph(data, glyph)
             entries.append((text, [points]))
-            hover(
-                plot,
-                [points],
-                [
-                    ("execution", "@execution"),
-                    ("measurement", "@iteration"),
-                    ("value", "@text"),
-                    ("", text),
-                ],
-            )
+            hover(plot, [points], [*TAKEN, ("value", "@text"), ("", text)])
         if strips and len(executions) <= self.points:
             ticks = source(x0=executions + 0.6, x1=executions + 1.4, y=medians * chosen.factor)
             lines = plot.add_glyph(
@@ -131,10 +117,8 @@ class Executions(View[list[DrawnSample]]):
         legend(plot, entries)
         return plot
 
-    def _offsets(self, sample: DrawnSample) -> NDArray[np.float64]:
-        """The position of each row in its strip, -0.35 to 0.35, by its order inside the execution;
-        shape (rows,).
-        """
+    def _offsets(self, sample: DrawnSample) -> Floats:
+        """The position (rows,) of each row in its strip, -0.35 to 0.35, by its order inside."""
         order = np.argsort(sample.execution, kind="stable")
         _, start, count = np.unique(sample.execution[order], return_index=True, return_counts=True)
         inside = np.arange(len(order)) - np.repeat(start, count)

@@ -15,7 +15,7 @@ from perfvcs.pictures.canvas import plain, stack
 from perfvcs.pictures.flame import SAMPLE_METRIC, Flame, draw, flames
 from perfvcs.pictures.stacks import StackGroup, Traces, repeats
 from perfvcs.plugins.view import Unfit
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, np
 from perfvcs.text.characters import fitted
 from perfvcs.text.quantity import percent
 from perfvcs.views._flames import FlameView
@@ -23,7 +23,6 @@ from perfvcs.views._flames import FlameView
 if TYPE_CHECKING:
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
 
 NOISE = 3.0  # standard errors within which a change is not coloured
 FALSE_ALARM_RATE = 0.0027  # of a normal value beyond as many
@@ -66,9 +65,7 @@ class Flamediff(FlameView):
         return stack([_draw(flame, boxes) for flame, boxes in self._changed(data)])
 
     def text(self, data: dict[StackGroup, Traces], width: int) -> str:
-        """The paths that changed as a tree, per job, engine and metric, with a bar for each
-        change.
-        """
+        """The paths that changed as a tree, per job, engine and metric, with a bar for each."""
         parts = []
         for flame, boxes in self._changed(data):
             changes = _changes(flame, boxes)
@@ -93,10 +90,10 @@ class BoxChange:
     sure, which has the full colour.
     """
 
-    change: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    sure: NDArray[np.bool_]
+    change: Floats
+    low: Floats
+    high: Floats
+    sure: Flags
     whole: float
     full: float
 
@@ -128,7 +125,7 @@ def contrast(flame: Flame) -> BoxChange:
     return BoxChange(change, change - half, change + half, sure, whole, full)
 
 
-def _drawn(flame: Flame) -> NDArray[np.float64]:
+def _drawn(flame: Flame) -> Floats:
     """The standard error of a share's change where as many independent samples were drawn; infinite
     where a side has none.
     """
@@ -136,7 +133,7 @@ def _drawn(flame: Flame) -> NDArray[np.float64]:
     if not counts.all():
         return np.full(len(flame.kept), np.inf)
     pooled = np.clip((flame.tree.shares[flame.kept] * counts).sum(axis=1) / counts.sum(), 0, 1)
-    error: NDArray[np.float64] = np.sqrt(pooled * (1 - pooled) * (1 / counts).sum())
+    error: Floats = np.sqrt(pooled * (1 - pooled) * (1 / counts).sum())
     return error
 
 
@@ -151,9 +148,7 @@ def _draw(flame: Flame, boxes: BoxChange) -> figure:
 
 
 def _lines(flame: Flame, change: BoxChange, sides: list[int]) -> list[str]:
-    """What widths and colours mean, and what is in the baseline only, which has no width in the
-    target.
-    """
+    """What widths and colours mean, and what only the baseline has, without a width."""
     lines = [
         "widths: the target's" if 1 in sides else "widths: the baseline's, the target has nothing"
     ]
@@ -168,11 +163,8 @@ def _lines(flame: Flame, change: BoxChange, sides: list[int]) -> list[str]:
         lines.append(
             f"full colour: {flame.quantity(change.full * change.whole)}, the largest change"
         )
-        lines += (
-            ["grey: as before, or no more than chance"]
-            if (~change.sure & (change.change != 0)).any()
-            else []
-        )
+        if (~change.sure & (change.change != 0)).any():
+            lines += ["grey: as before, or no more than chance"]
         lines += ["one execution: what is chance is not known"] if _alone(flame, change) else []
     return [*lines, *_gone(flame, change)]
 
@@ -183,9 +175,7 @@ def _alone(flame: Flame, change: BoxChange) -> bool:
 
 
 def _gone(flame: Flame, change: BoxChange) -> list[str]:
-    """The functions that the target does not call any more, those outermost in their stacks, the
-    largest first.
-    """
+    """The functions that the target calls no more, outermost first, then the largest."""
     total = flame.tree.total[flame.kept]
     calls = flame.tree.total[flame.tree.parent[flame.kept], 1] > 0
     rows = np.flatnonzero((total[:, 1] == 0) & change.sure & calls & (flame.kept > 0))
@@ -201,11 +191,9 @@ def _gone(flame: Flame, change: BoxChange) -> list[str]:
 
 def _share(flame: Flame, value: float) -> str:
     """An amount of the baseline, of samples as its share."""
-    return (
-        f"{100 * value / flame.tree.total[0, 0]:.2f} %"
-        if flame.metric == SAMPLE_METRIC
-        else flame.quantity(value)
-    )
+    if flame.metric == SAMPLE_METRIC:
+        return f"{100 * value / flame.tree.total[0, 0]:.2f} %"
+    return flame.quantity(value)
 
 
 def _changes(flame: Flame, change: BoxChange) -> list[str]:
@@ -217,11 +205,7 @@ def _changes(flame: Flame, change: BoxChange) -> list[str]:
 
 
 def _branches(
-    flame: Flame,
-    change: NDArray[np.float64],
-    sure: NDArray[np.bool_],
-    texts: Sequence[str],
-    width: int,
+    flame: Flame, change: Floats, sure: Flags, texts: Sequence[str], width: int
 ) -> Iterator[str]:
     """A line per path whose change, of shape (boxes,), is ``sure``: the largest, callers above
     callees; ``texts`` say by how much.

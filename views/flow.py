@@ -30,7 +30,9 @@ from perfvcs.pictures.canvas import (
     HOVER,
     INK,
     VERMILLION,
+    band,
     canvas,
+    dots,
     hover,
     legend,
     plain,
@@ -63,9 +65,7 @@ SIDE_STYLES = (("baseline", BLUE, "solid"), ("target", VERMILLION, "dashed"))
 
 
 class OverTime(NamedTuple):
-    """Profiles that can be compared and have a metric over time, and the job's name where there are
-    several.
-    """
+    """Profiles that can be compared and have a metric over time, and the job's name of several."""
 
     profiles: BothSides
     metric: str
@@ -109,9 +109,7 @@ class Flow(View[list[OverTime]]):
         return drawable
 
     def render(self, data: list[OverTime]) -> UIElement:
-        """Per metric and environment one figure, and of several units of two revisions one more for
-        each.
-        """
+        """Per metric and environment a figure, another for several units of two revisions."""
         return stack([plot for course in data for plot in self._draw(*course)])
 
     def _metrics(self, profiles: Sequence[Profile]) -> list[str]:
@@ -267,17 +265,16 @@ class _Picture:
     def _line(
         self, plot: figure, stream: Stream, name: str, colour: str, dash: str
     ) -> list[tuple[str, list[Any]]]:
-        from bokeh.models import Line, Scatter, VArea
+        from bokeh.models import Line
 
         across, up = self.scales
         x, bounded = stream.x * across.factor, np.isfinite(stream.low)
         entries: list[tuple[str, list[Any]]] = []
         if bounded.any():
             low, high = stream.low[bounded] * up.factor, stream.high[bounded] * up.factor
-            area = VArea(x="x", y1="low", y2="high", fill_color=colour, fill_alpha=0.2)
-            band = plot.add_glyph(source(x=x[bounded], low=low, high=high), area)
+            interval = band(plot, source(x=x[bounded], low=low, high=high), colour, 0.2)
             entries.append(
-                (f"{name}, 99 % interval" if len(self.streams) > 1 else "99 % interval", [band])
+                (f"{name}, 99 % interval" if len(self.streams) > 1 else "99 % interval", [interval])
             )
         text = [quantity(value, self.unit) for value in stream.mean.tolist()]
         data = source(
@@ -290,14 +287,9 @@ class _Picture:
         line = plot.add_glyph(
             data, Line(x="x", y="y", line_color=colour, line_width=2, line_dash=dash)
         )
-        dots = plot.add_glyph(
-            data,
-            Scatter(
-                x="x", y="y", size=4 if len(x) <= 60 else 2, line_color=colour, fill_color=colour
-            ),
-        )
-        hover(plot, [dots], [(name, "@text"), ("at", "@when"), ("executions", "@count")])
-        return [(name, [line, dots]), *entries]
+        marks = dots(plot, data, colour, 4 if len(x) <= 60 else 2)
+        hover(plot, [marks], [(name, "@text"), ("at", "@when"), ("executions", "@count")])
+        return [(name, [line, marks]), *entries]
 
     def _canvas(self, notes: list[str], height: int) -> figure:
         across, up = self.scales
@@ -328,11 +320,9 @@ class _Picture:
 
 def _merged(stream: Stream) -> list[str]:
     """What a point stands for, where it is more than one moment."""
-    return (
-        [f"{stream.rows:,} rows, each point is the mean of {stream.step:,} moments"]
-        if stream.step > 1
-        else []
-    )
+    if stream.step > 1:
+        return [f"{stream.rows:,} rows, each point is the mean of {stream.step:,} moments"]
+    return []
 
 
 def _flowing(profiles: Sequence[Profile], metric: str) -> list[Profile]:
@@ -340,9 +330,7 @@ def _flowing(profiles: Sequence[Profile], metric: str) -> list[Profile]:
 
 
 def _flows(profile: Profile, metric: str) -> bool:
-    """Whether a profile has a metric over time: samples, moments, or successive measurements of one
-    unit.
-    """
+    """Whether a profile has a metric over time: samples, moments, or one unit's measurements."""
     if metric not in profile.metrics:
         return False
     if over_time(profile, metric):

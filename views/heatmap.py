@@ -97,11 +97,9 @@ class Heatmap(View[list[Compared]]):
     def _lacks(self, profiles: Sequence[Profile]) -> str | None:
         if self.by == "execution":
             there = any(any(profile.resources.integers("iteration")) for profile in profiles)
-            return (
-                None
-                if there
-                else "every execution has one measurement, and `executions` shows these in order"
-            )
+            if there:
+                return None
+            return "every execution has one measurement, and `executions` shows these in order"
         if self.by == "size":
             there = any(len(set(profile.resources.size or ())) > 1 for profile in profiles)
             return None if there else "the measurements are not of several sizes"
@@ -109,11 +107,9 @@ class Heatmap(View[list[Compared]]):
         if 1 in counts and max(counts) == 1:
             return "it draws several names over time, and there is one, which `flow` shows"
         cure = "--set by=execution draws other measurements"
-        return (
-            None
-            if any(counts)
-            else f"it draws what the collectors `counters` and `memory` record over time ({cure})"
-        )
+        if any(counts):
+            return None
+        return f"it draws what the collectors `counters` and `memory` record over time ({cure})"
 
     def render(self, data: list[Compared]) -> UIElement:
         """One figure per job and metric, of counters one for all; two revisions side by side."""
@@ -159,11 +155,10 @@ def _compared(subject: Subject, by: By) -> Iterator[Compared]:
         pairs = alike(subject, usual)
         for pair in pairs:
             before, after = pair
-            place = (
-                [f"in {plain((after or before)[0].environment.fingerprint, 24)}"]
-                if len(pairs) > 1
-                else []
-            )
+            if len(pairs) > 1:
+                place = [f"in {plain((after or before)[0].environment.fingerprint, 24)}"]
+            else:
+                place = []
             if valued(pair, chosen):
                 yield Compared(pair, chosen, place)
 
@@ -204,9 +199,7 @@ def _columns(profiles: Sequence[Profile], chosen: Sequence[str]) -> list[UnitRow
 
 
 def _names(profile: Profile) -> int:
-    """The number of counters or units of a profile that were recorded over time; counting stops at
-    the second.
-    """
+    """The counters or units of a profile recorded over time; counting stops at the second."""
     uid, count = np.asarray(profile.resources.uid, np.int64), 0
     for metric in unit_metrics(profile):
         if count < 2 and over_time(profile, metric):

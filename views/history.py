@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from perfvcs.check.subject import Point, Series, Subject
 from perfvcs.pictures.canvas import (
     BLUE,
-    FONT,
     HOVER,
     INK,
     MUTED,
@@ -21,6 +20,7 @@ from perfvcs.pictures.canvas import (
     SKY,
     AxisScale,
     MarkStyle,
+    boxes,
     canvas,
     hover,
     legend,
@@ -29,7 +29,15 @@ from perfvcs.pictures.canvas import (
 )
 from perfvcs.pictures.chart import TOOLTIP, Chart, environments, grouped, places, texts
 from perfvcs.pictures.frame import COMMITS_LABEL, TICKS
-from perfvcs.pictures.levels import MARKED_VERDICTS, brief, centred, step_row, style_of, timeline
+from perfvcs.pictures.levels import (
+    MARKED_VERDICTS,
+    brief,
+    centred,
+    sizes,
+    step_row,
+    style_of,
+    timeline,
+)
 from perfvcs.pictures.sketch import breaks, named
 from perfvcs.plugins import Count, Natural
 from perfvcs.plugins.view import Unfit, View
@@ -212,9 +220,7 @@ class _Drawing:
                 )
 
     def _joined(self, points: Sequence[Point]) -> ColumnDataSource:
-        """The points that a line connects, with nothing in gaps; those of merged branches are left
-        out.
-        """
+        """The points that a line connects, none in gaps, without those of merged branches."""
         columns = places(self.chart, [point for point in points if not point.aside])
         gaps = breaks(columns["x"].astype(int).tolist())
         x, y = (np.insert(columns[name], gaps, np.nan) for name in ("x", "y"))
@@ -224,7 +230,7 @@ class _Drawing:
         self, plot: figure, series: Series, colour: str, words: dict[str, list[Any]]
     ) -> None:
         """Bold lines with the bands of their intervals."""
-        from bokeh.models import Quad, Segment
+        from bokeh.models import Segment
 
         levels = self.chart.outline(series).levels
         if not levels:
@@ -240,16 +246,7 @@ class _Drawing:
             high=[high * factor for high in highs],
             text=[centred(level, series.unit) for level in levels],
         )
-        quad = Quad(
-            left="left",
-            right="right",
-            bottom="low",
-            top="high",
-            fill_color=colour,
-            fill_alpha=0.16,
-            line_color=None,
-        )
-        band = plot.add_glyph(data, quad)
+        band = boxes(plot, data, colour, 0.16)
         line = plot.add_glyph(
             data, Segment(x0="left", x1="right", y0="y", y1="y", line_color=colour, line_width=2.5)
         )
@@ -257,16 +254,12 @@ class _Drawing:
         words.setdefault("level, 99 % interval", []).extend([band, line])
 
     def _steps(self, plot: figure, series: Series, words: dict[str, list[Any]]) -> None:
-        """Draws the lines between levels, with a mark on the newer one, and the sizes of the steps
-        if there are few.
-        """
-        from bokeh.models import Scatter, Segment, Text
+        """Draws the lines between levels, a mark on the newer one, and sizes of few steps."""
+        from bokeh.models import Scatter, Segment
 
         changes = self.chart.outline(series).rises
-        steps, rows = (
-            [step for step, _ in changes],
-            [step_row(self.chart, series, step, rise) for step, rise in changes],
-        )
+        steps = [step for step, _ in changes]
+        rows = [step_row(self.chart, series, step, rise) for step, rise in changes]
         for word in dict.fromkeys(map(named, steps)):
             mine = [row for row, step in zip(rows, steps, strict=True) if named(step) == word]
             style = next(style_of(step) for step in steps if named(step) == word)
@@ -292,20 +285,7 @@ class _Drawing:
             )
             drawn: list[Any] = [plot.add_glyph(data, rise), plot.add_glyph(data, mark)]
             if len(steps) <= MOST_LABELLED_STEPS:
-                size = Text(
-                    x="x",
-                    y="top",
-                    text="size",
-                    text_align="align",
-                    y_offset=-9,
-                    text_color=INK,
-                    text_font_size="12px",
-                    text_font={"value": FONT},
-                    text_font_style="bold",
-                    background_fill_color="#ffffff",
-                    background_fill_alpha=0.6,
-                )
-                drawn.append(plot.add_glyph(data, size))
+                drawn.append(plot.add_glyph(data, sizes("x", -9)))
             hover(plot, drawn[1:2], _STEP)
             words.setdefault(word, []).extend(drawn)
 
@@ -313,27 +293,16 @@ class _Drawing:
         self, plot: figure, series: Series, ends: tuple[float, float], words: dict[str, list[Any]]
     ) -> None:
         """Shades the commits at which a step may be, where there are several."""
-        from bokeh.models import Quad
-
         steps = [rise for _, rise in self.chart.outline(series).rises if rise.last - rise.first > 1]
         if not steps:
             return
         data = source(
-            first=[rise.first for rise in steps],
-            last=[rise.last for rise in steps],
+            left=[rise.first for rise in steps],
+            right=[rise.last for rise in steps],
             low=[ends[0]] * len(steps),
             high=[ends[1]] * len(steps),
         )
-        quad = Quad(
-            left="first",
-            right="last",
-            bottom="low",
-            top="high",
-            fill_color=MUTED,
-            fill_alpha=0.1,
-            line_color=None,
-        )
-        words.setdefault("may be here", []).append(plot.add_glyph(data, quad))
+        words.setdefault("may be here", []).append(boxes(plot, data, MUTED, 0.1))
 
     def _beginnings(
         self, plot: figure, ends: tuple[float, float], words: dict[str, list[Any]]

@@ -12,9 +12,9 @@ from math import log, log1p
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from perfvcs.check.subject import Point, Series, Subject
-from perfvcs.pictures.canvas import CYCLE, FONT, INK, SEEN, canvas, hover, legend, source, stack
+from perfvcs.pictures.canvas import CYCLE, SEEN, canvas, hover, legend, source, stack
 from perfvcs.pictures.chart import TOOLTIP, Chart, environments, folded, grouped, places, texts
-from perfvcs.pictures.levels import MARKED_VERDICTS, UNJUDGED, heading
+from perfvcs.pictures.levels import MARKED_VERDICTS, UNJUDGED, heading, sizes
 from perfvcs.plugins import Count, Natural
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.system.numeric import np
@@ -70,10 +70,8 @@ class Intervals(View[list[list[Series]]]):
         if dotted:
             scaled = np.array(executions) * chart.frame.values.factor
             span = high - low
-            low, high = (
-                min(low, max(scaled.min(), low - span)),
-                max(high, min(scaled.max(), high + span)),
-            )
+            low = min(low, max(scaled.min(), low - span))
+            high = max(high, min(scaled.max(), high + span))
             beyond = int(((scaled < low) | (scaled > high)).sum())
             notes += [f"{counted(beyond, 'execution')} beyond the edge"] if beyond else []
         title = " · ".join([frame.extent, *_notes(chart)])
@@ -114,7 +112,6 @@ class Intervals(View[list[list[Series]]]):
 
 
 def _executions(plot: figure, chart: Chart, series: Series, shift: float, colour: str) -> Any:
-    """The medians of the executions, faint."""
     from bokeh.models import Scatter
 
     medians = [
@@ -170,7 +167,7 @@ def _changes(
     plot: figure, chart: Chart, series: Series, shift: float, words: dict[str, list[Any]]
 ) -> None:
     """Bold lines from the version before to one that differs from it, with the size."""
-    from bokeh.models import Scatter, Segment, Text
+    from bokeh.models import Scatter, Segment
 
     changes = [
         (before, point)
@@ -200,21 +197,9 @@ def _changes(
             x="right", y="after", marker=style.marker, size=13, line_color=edge, fill_color=inside
         )
         marks = plot.add_glyph(data, mark)
-        size = Text(
-            x="right",
-            y="top",
-            text="size",
-            text_align="align",
-            y_offset=-10,
-            text_color=INK,
-            text_font_size="12px",
-            text_font={"value": FONT},
-            text_font_style="bold",
-            background_fill_color="#ffffff",
-            background_fill_alpha=0.6,
-        )
         hover(plot, [marks], TOOLTIP)
-        words.setdefault(word, []).extend([line, marks, plot.add_glyph(data, size)])
+        text = plot.add_glyph(data, sizes("right", -10))
+        words.setdefault(word, []).extend([line, marks, text])
 
 
 def _neighbours(chart: Chart, series: Series) -> Iterator[tuple[Point, Point]]:
@@ -228,9 +213,7 @@ def _neighbours(chart: Chart, series: Series) -> Iterator[tuple[Point, Point]]:
 
 
 def _joined(before: Point, point: Point) -> bool:
-    """Whether an effect is that of the two: one execution is compared with the level of many
-    commits.
-    """
+    """Whether an effect is that of the two: one execution is compared with many commits."""
     if point.effect is None or min(1 + point.effect, point.centre, before.centre) <= 0:
         return True
     effect = log1p(point.effect)
@@ -282,14 +265,11 @@ def _lines(chart: Chart, width: int) -> Iterator[str]:
 
 
 def _numbers(point: Point, unit: str, width: int) -> str:
-    """The mean, and the change against the version before, with its interval where there is
-    room.
-    """
+    """The mean, and the change against the version before, with its interval if it fits."""
     if point.effect is None or point.verdict not in MARKED_VERDICTS:
         return quantity(point.centre, unit)
-    size = (
-        change(point.effect, point.effect_low, point.effect_high)
-        if width >= 72
-        else percent(point.effect)
-    )
+    if width >= 72:
+        size = change(point.effect, point.effect_low, point.effect_high)
+    else:
+        size = percent(point.effect)
     return f"{quantity(point.centre, unit)}, {size}"

@@ -15,6 +15,7 @@ from perfvcs.pictures.canvas import (
     INK,
     MUTED,
     canvas,
+    dots,
     hover,
     legend,
     source,
@@ -24,12 +25,12 @@ from perfvcs.pictures.canvas import (
     usual,
 )
 from perfvcs.pictures.patterns import CLUSTER_MARKERS, clusters
-from perfvcs.pictures.sample import DrawnSample, samples
+from perfvcs.pictures.sample import TAKEN, DrawnSample, of_one_revision, samples
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
 from perfvcs.profile.summary import SAMPLER
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.quantity import percent, quantity, scale
 from perfvcs.text.words import counted, metric_name
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from bokeh.models.renderers import GlyphRenderer
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
 
     from perfvcs.statistics.runs import Autocorrelation
 
@@ -57,11 +57,8 @@ class Lag(View[list[DrawnSample]]):
 
     def cut(self, subject: Subject) -> list[DrawnSample]:
         """The samples of one revision in which some execution has ten measurements of one unit."""
-        if subject.baseline:
-            raise Unfit("it draws one revision, not two")
-        if not any(len(profile.resources) for profile in subject.target):
-            raise Unfit("there are no measurements")
-        measured = [profile for profile in subject.target if profile.job.collector != SAMPLER]
+        profiles = of_one_revision(subject)
+        measured = [profile for profile in profiles if profile.job.collector != SAMPLER]
         if not (drawable := [sample for sample in samples(measured) if _long(sample)]):
             raise Unfit(
                 f"it draws executions of at least {FEWEST_MEASUREMENTS} measurements, not samples"
@@ -101,8 +98,8 @@ class Lag(View[list[DrawnSample]]):
 class _OrderedRows(NamedTuple):
     """The rows of a sample in their order, their executions, and how they depend on one another."""
 
-    order: NDArray[np.int64]
-    execution: NDArray[np.int64]
+    order: Integers
+    execution: Integers
     dependence: Autocorrelation
 
 
@@ -113,18 +110,18 @@ class _Pairs:
     """
 
     sample: DrawnSample
-    order: NDArray[np.int64]
-    first: NDArray[np.int64]
+    order: Integers
+    first: Integers
 
     @cached_property
-    def rest(self) -> NDArray[np.float64]:
+    def rest(self) -> Floats:
         """The values in their order; less the medians of their executions, which differ as a whole,
         where there are several.
         """
         values, (executions, medians) = self.sample.values[self.order], self.sample.medians
         if len(executions) == 1:
             return values
-        rest: NDArray[np.float64] = (
+        rest: Floats = (
             values - medians[np.searchsorted(executions, self.sample.execution[self.order])]
         )
         return rest
@@ -157,26 +154,22 @@ class _Pairs:
         )
         room = 0.03 * (high - low) or 0.05 * abs(high) or 1.0
         ends = [(low - room) * chosen.factor, (high + room) * chosen.factor]
-        plot.x_range, plot.y_range = (
-            Range1d(start=ends[0], end=ends[1]),
-            Range1d(start=ends[0], end=ends[1]),
-        )
+        plot.x_range = Range1d(start=ends[0], end=ends[1])
+        plot.y_range = Range1d(start=ends[0], end=ends[1])
         equal = plot.line(ends, ends, line_color=MUTED, line_dash="dotted")
         labels = (
             groups.labels[self.order[drawn]] if groups else np.zeros(len(drawn), dtype=np.int64)
         )
         entries: list[tuple[str, list[Any]]] = []
         for label in np.unique(labels).tolist():
-            dots = self._dots(plot, drawn[labels == label], label, chosen.factor)
-            entries.append((f"in cluster {label + 1}" if groups else "measurements", [dots]))
+            marks = self._dots(plot, drawn[labels == label], label, chosen.factor)
+            entries.append((f"in cluster {label + 1}" if groups else "measurements", [marks]))
         legend(plot, [*entries, ("the next is equal", [equal])])
         return plot
 
     def _dots(
-        self, plot: figure, places: NDArray[np.int64], label: int, factor: float
+        self, plot: figure, places: Integers, label: int, factor: float
     ) -> GlyphRenderer[Any]:
-        from bokeh.models import Scatter
-
         sample, rows, after = self.sample, self.order[places], self.order[places + 1]
         unit = sample.meaning.unit
         data = source(
@@ -187,29 +180,9 @@ class _Pairs:
             text=[quantity(value, unit) for value in sample.values[rows].tolist()],
             next=[quantity(value, unit) for value in sample.values[after].tolist()],
         )
-        colour = CYCLE[label]
-        glyph = Scatter(
-            x="x",
-            y="y",
-            marker=CLUSTER_MARKERS[label],
-            size=4,
-            line_color=colour,
-            fill_color=colour,
-            line_alpha=0.5,
-            fill_alpha=0.5,
-        )
-        dots = plot.add_glyph(data, glyph)
-        hover(
-            plot,
-            [dots],
-            [
-                ("value", "@text"),
-                ("the next", "@next"),
-                ("execution", "@execution"),
-                ("measurement", "@iteration"),
-            ],
-        )
-        return dots
+        marks = dots(plot, data, CYCLE[label], 4, marker=CLUSTER_MARKERS[label], alpha=0.5)
+        hover(plot, [marks], [("value", "@text"), ("the next", "@next"), *TAKEN])
+        return marks
 
 
 def _long(sample: DrawnSample) -> bool:
@@ -218,9 +191,7 @@ def _long(sample: DrawnSample) -> bool:
     return bool(counts.max() >= FEWEST_MEASUREMENTS) and bool(sample.iteration.any())
 
 
-def _dependence(
-    execution: NDArray[np.int64], values: NDArray[np.float64], lags: int
-) -> Autocorrelation:
+def _dependence(execution: Integers, values: Floats, lags: int) -> Autocorrelation:
     """The mean coefficients of the executions that are long enough, each with its own mean; ``n``
     is how many values these have.
     """
@@ -254,11 +225,9 @@ def _notes(autocorrelation: Autocorrelation) -> list[str]:
         for value in coefficients[:TITLE_COEFFICIENTS].tolist()
         if np.isfinite(value)
     )
-    what = (
-        "a measurement depends on those before it"
-        if outside[0]
-        else "no dependence on the measurement before"
-    )
+    what = "no dependence on the measurement before"
+    if outside[0]:
+        what = "a measurement depends on those before it"
     return [what, f"autocorrelation {first}; independent: within ±{autocorrelation.bound:.2f}"]
 
 
@@ -304,7 +273,7 @@ def _correlogram(autocorrelation: Autocorrelation) -> figure:
         y=coefficients[defined],
         text=[f"{value:+.3f}" for value in coefficients[defined].tolist()],
     )
-    dots = plot.scatter("x", "y", source=data, size=7, color=BLUE)
-    hover(plot, [dots], [("apart", "@x"), ("autocorrelation", "@text")])
-    legend(plot, [("coefficients", [stems, dots]), ("independent (95 %)", [band])])
+    heads = plot.scatter("x", "y", source=data, size=7, color=BLUE)
+    hover(plot, [heads], [("apart", "@x"), ("autocorrelation", "@text")])
+    legend(plot, [("coefficients", [stems, heads]), ("independent (95 %)", [band])])
     return plot

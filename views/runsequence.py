@@ -24,11 +24,11 @@ from perfvcs.pictures.canvas import (
     thinned,
 )
 from perfvcs.pictures.patterns import CLUSTER_MARKERS, ClusterCentres, clusters
-from perfvcs.pictures.sample import DrawnSample, samples
+from perfvcs.pictures.sample import TAKEN, DrawnSample, of_one_revision, samples
 from perfvcs.plugins import Count
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import REPEATED
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Indices, np
 from perfvcs.text.quantity import quantity, scale
 from perfvcs.text.words import metric_name
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -51,15 +50,12 @@ class Runsequence(View[list[DrawnSample]]):
 
     def cut(self, subject: Subject) -> list[DrawnSample]:
         """The samples of one revision whose executions measured more than once."""
-        if subject.baseline:
-            raise Unfit("it draws one revision, not two")
-        if not any(len(profile.resources) for profile in subject.target):
-            raise Unfit("there are no measurements")
-        if not any(any(profile.resources.integers("iteration")) for profile in subject.target):
+        profiles = of_one_revision(subject)
+        if not any(any(profile.resources.integers("iteration")) for profile in profiles):
             raise Unfit(
                 "every execution has one measurement, and `executions` shows these in order"
             )
-        drawn = samples(subject.target)
+        drawn = samples(profiles)
         if not drawn:
             raise Unfit("no row has a value")
         return drawn
@@ -110,11 +106,11 @@ class _Sequence:
     ``unit`` times ``factor``, those that are ``drawn``, and where each execution starts and ends.
     """
 
-    order: NDArray[np.intp]
-    values: NDArray[np.float64]
-    drawn: NDArray[np.intp]
-    starts: NDArray[np.intp]
-    ends: NDArray[np.intp]
+    order: Indices
+    values: Floats
+    drawn: Indices
+    starts: Indices
+    ends: Indices
     factor: float
     unit: str
 
@@ -173,11 +169,7 @@ class _Sequence:
             points = plot.scatter(
                 "x", "y", source=data, marker=marker, size=4, color=colour, alpha=0.6
             )
-            hover(
-                plot,
-                [points],
-                [("execution", "@execution"), ("measurement", "@iteration"), ("value", "@text")],
-            )
+            hover(plot, [points], [*TAKEN, ("value", "@text")])
             yield text, [points]
 
     def draw_running_median(self, plot: figure, window: int) -> Any:

@@ -43,9 +43,7 @@ class Scatter(View[list[Cloud]]):
         raise Unfit(both if pairs(subject) else "it draws values against at least five sizes")
 
     def render(self, data: list[Cloud]) -> UIElement:
-        """Per sample a tab with logarithmic axes and one with linear ones, the residuals below
-        each.
-        """
+        """Per sample a tab with logarithmic axes and one with linear ones, residuals below."""
         return stack([self._draw(cloud) for cloud in data])
 
     def text(self, data: list[Cloud], width: int) -> str:
@@ -59,7 +57,6 @@ class Scatter(View[list[Cloud]]):
 
 
 def _text(cloud: Cloud, width: int) -> str:
-    """A plot of characters with its heading."""
     from perfvcs.pictures.terminal import Axis as Along
     from perfvcs.pictures.terminal import Plot
     from perfvcs.text.characters import wrapped

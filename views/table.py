@@ -34,11 +34,10 @@ class Table(View[Listing]):
     def table(self, data: Listing) -> Listing:
         """The table cut to ``rows``, which a page can sort and search."""
         left_out = len(data.rows) - self.rows
-        more = (
-            [f"{left_out:,} more rows are not listed: write a file with -o FILE.csv."]
-            if left_out > 0
-            else []
-        )
+        if left_out > 0:
+            more = [f"{left_out:,} more rows are not listed: write a file with -o FILE.csv."]
+        else:
+            more = []
         return replace(data, rows=data.rows[: self.rows], notes=[*data.notes, *more])
 
     def text(self, data: Listing, width: int) -> str:

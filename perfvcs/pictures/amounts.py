@@ -6,21 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from perfvcs.check import Change
 from perfvcs.pictures.bundle import UnitRows
 from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import CENTRE_CONFIDENCE, FEWEST_FOR_INTERVAL, Centre, centre, stated
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Numbers = NDArray[np.int64]
 
 BarColumn = Literal["unit", "uid", "size", "execution", "session", "metric"]
 Statistic = Literal["mean", "median", "sum", "min", "max"]
@@ -36,15 +30,15 @@ class BarSide:
     ``execution`` is an index into ``job``, which numbers the job of each execution.
     """
 
-    place: Numbers
-    part: Numbers
-    execution: Numbers
+    place: Integers
+    part: Integers
+    execution: Integers
     values: Floats
     weight: Floats
-    job: Numbers
+    job: Integers
 
     def amounts(
-        self, code: Numbers, count: int, statistic: Statistic, *, own: bool = False
+        self, code: Integers, count: int, statistic: Statistic, *, own: bool = False
     ) -> Floats:
         """The statistic of the rows of each code in each execution, shape (codes, executions); NaN
         if there are none.
@@ -53,11 +47,9 @@ class BarSide:
         have some, unless ``own``: each execution belongs to one code.
         """
         executions = len(self.job)
-        cell, total, shape = (
-            code * executions + self.execution,
-            count * executions,
-            (count, executions),
-        )
+        cell = code * executions + self.execution
+        total = count * executions
+        shape = (count, executions)
         if statistic in ("sum", "mean"):
             totals = np.bincount(cell, self.values * self.weight, total).reshape(shape)
             if statistic == "mean":
@@ -67,10 +59,8 @@ class BarSide:
             present = np.zeros((count, int(group.max()) + 1), dtype=bool)
             present[code, group[self.execution]] = True
             return np.where(present[:, group], totals, np.nan)
-        ranked, counts = (
-            self.values[np.lexsort((self.values, cell))],
-            np.bincount(cell, minlength=total),
-        )
+        ranked = self.values[np.lexsort((self.values, cell))]
+        counts = np.bincount(cell, minlength=total)
         there = counts > 0
         many, start = counts[there], (np.cumsum(counts) - counts)[there]
         low, high = {"min": (0 * many, 0 * many), "max": (many - 1, many - 1)}.get(
@@ -100,9 +90,7 @@ class BarAmounts:
     changes: list[Change | None] = field(default_factory=list)
 
     def at(self, verdicts: Mapping[Hashable, Change | None]) -> BarAmounts:
-        """The bars of two revisions at the levels that the verdicts state, so that all numbers of a
-        page agree.
-        """
+        """The bars of two revisions at the levels that the verdicts state, as all of a page."""
         changes = [verdicts.get(key) for key in self.keys]
         sides = []
         for newer, side in enumerate(self.centres):
@@ -112,9 +100,7 @@ class BarAmounts:
 
 
 class _LargestOf(NamedTuple):
-    """The sides with the rows of all but the largest values of a column under one number, the
-    values, and how many others there are.
-    """
+    """The sides with all but the largest values under one number, the values, and the rest."""
 
     sides: list[BarSide]
     keys: list[Hashable]
@@ -129,9 +115,7 @@ def bars(
     top: int,
     most: int,
 ) -> BarAmounts:
-    """Rows of each side put together by a column, and divided by another: ``top`` bars of ``most``
-    parts, the largest, and the rest.
-    """
+    """Rows of each side by a column, divided by another: ``top`` bars of ``most`` parts."""
     keys, parts = dict[Hashable, int](), dict[Hashable, int]()
     coded = [_side(pieces, by, stacked, keys, parts) for pieces in sides]
     shown = _largest(coded, "place", list(keys), by, statistic, top)
@@ -148,10 +132,8 @@ def bars(
             pieces = np.nan_to_num(
                 side.amounts(code, len(shown.keys) * len(divided.keys), statistic)
             )
-            pieces, measured = (
-                pieces.reshape(len(shown.keys), len(divided.keys), -1),
-                np.isfinite(amounts),
-            )
+            pieces = pieces.reshape(len(shown.keys), len(divided.keys), -1)
+            measured = np.isfinite(amounts)
             means.append(pieces.sum(axis=2) / np.maximum(measured.sum(axis=1), 1)[:, None])
             centres.append(
                 [
@@ -171,9 +153,7 @@ def bars(
 
 
 def _plain(values: Floats) -> Centre | None:
-    """The arithmetic mean with Student's interval, since parts are to add up to the whole; None
-    without a value.
-    """
+    """The arithmetic mean with Student's interval, to which parts add up; None for no value."""
     from perfvcs.statistics.difference import interval
 
     if not len(values):
@@ -216,10 +196,8 @@ def _side(
     return BarSide(**{name: np.concatenate(column) for name, column in columns.items()}, job=job)
 
 
-def _coded(rows: UnitRows, column: BarColumn, known_values: dict[Hashable, int]) -> Numbers:
-    """The number of each row's value of a column; values that are new are added to
-    ``known_values``.
-    """
+def _coded(rows: UnitRows, column: BarColumn, known_values: dict[Hashable, int]) -> Integers:
+    """The number of each row's value of a column; ``known_values`` grows by new ones."""
     values: list[Hashable]
     match column:
         case "metric":
@@ -234,10 +212,8 @@ def _coded(rows: UnitRows, column: BarColumn, known_values: dict[Hashable, int])
             ]
             code = rows.execution
         case _:
-            values, code = (
-                [unit if column == "unit" else unit.uid for unit in rows.units],
-                rows.unit,
-            )
+            values = [unit if column == "unit" else unit.uid for unit in rows.units]
+            code = rows.unit
     there, place = np.unique(code, return_inverse=True)
     numbers = [
         known_values.setdefault(values[number], len(known_values)) for number in there.tolist()
@@ -284,9 +260,7 @@ def _rank(key: Any) -> tuple[bool, Any]:
 
 
 def text(key: Hashable, column: BarColumn, label: str, rest: int) -> str:
-    """A value of a column in words, or the words for the ``rest``; without the job's ``label`` if
-    all have the same.
-    """
+    """A value of a column, or the ``rest``, in words; without the ``label`` all have."""
     if key == REST_BAR:
         return f"{rest:,} other{'s together' if rest > 1 else ''}"
     match column:

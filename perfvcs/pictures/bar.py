@@ -28,6 +28,7 @@ from perfvcs.text.quantity import percent, quantity, scale
 from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
+    from bokeh.models.renderers import GlyphRenderer
     from bokeh.plotting import figure
 
 REACH = 0.5  # of the span of the bars, by which the axis goes on for intervals at most
@@ -83,11 +84,10 @@ class Picture:
                 count - 1 - row - (0.12 if sides == 1 else 0.02 + 0.3 * place)
                 for row in range(count)
             ]
-            drawn = (
-                self._divided(plot, place, y, chosen.factor)
-                if amounts.parts
-                else self._plain(plot, place, style, y, chosen.factor)
-            )
+            if amounts.parts:
+                drawn = self._divided(plot, place, y, chosen.factor)
+            else:
+                drawn = self._plain(plot, place, style, y, chosen.factor)
             entries += [entry for entry in drawn if not (place and amounts.parts)]
             whiskers += self._whiskers(plot, place, y, chosen.factor)
         if whiskers:
@@ -117,10 +117,8 @@ class Picture:
             for end in (mean.low, mean.high)
             if end is not None
         ]
-        low, high = (
-            max(min([*values, *ends]), min(values) - room),
-            min(max([*values, *ends]), max(values) + room),
-        )
+        low = max(min([*values, *ends]), min(values) - room)
+        high = min(max([*values, *ends]), max(values) + room)
         return AxisReach(low, high, sum(1 for end in ends if end < low or end > high))
 
     def _counted(self) -> str:
@@ -151,20 +149,7 @@ class Picture:
             "left": [0.0] * len(rows),
             "right": [self._centre(number, row).value * factor for row in rows],
         }
-        glyph = plot.hbar(
-            "y",
-            0.44 if len(self.styles) == 1 else 0.27,
-            "right",
-            "left",
-            source=source(**data),
-            fill_color=colour,
-            fill_alpha=0.55,
-            line_color=colour,
-            hatch_pattern=pattern,
-            hatch_color=colour,
-            hatch_alpha=0.6,
-            hatch_weight=0.8,
-        )
+        glyph = self._bars(plot, data, colour, pattern, 0.6)
         hover(
             plot,
             [glyph],
@@ -197,20 +182,8 @@ class Picture:
                 ],
             }
             colour = CYCLE[part % len(CYCLE)]
-            glyph = plot.hbar(
-                "y",
-                0.44 if len(self.styles) == 1 else 0.27,
-                "right",
-                "left",
-                source=source(**data),
-                fill_color=colour,
-                fill_alpha=0.55,
-                line_color=colour,
-                hatch_pattern=PATTERNS[part % len(PATTERNS)],
-                hatch_color=colour,
-                hatch_alpha=0.7,
-                hatch_weight=0.8,
-            )
+            pattern = PATTERNS[part % len(PATTERNS)]
+            glyph = self._bars(plot, data, colour, pattern, 0.7)
             side = self.styles[number][0] if len(self.styles) > 1 else ""
             hover(
                 plot,
@@ -219,6 +192,24 @@ class Picture:
             )
             entries.append((name, [glyph]))
         return entries
+
+    def _bars(
+        self, plot: figure, data: dict[str, Any], colour: str, pattern: str, hatched: float
+    ) -> GlyphRenderer[Any]:
+        return plot.hbar(
+            "y",
+            0.44 if len(self.styles) == 1 else 0.27,
+            "right",
+            "left",
+            source=source(**data),
+            fill_color=colour,
+            fill_alpha=0.55,
+            line_color=colour,
+            hatch_pattern=pattern,
+            hatch_color=colour,
+            hatch_alpha=hatched,
+            hatch_weight=0.8,
+        )
 
     def _centre(self, number: int, row: int) -> Centre:
         mean = self.found.centres[number][row]
@@ -243,10 +234,8 @@ class Picture:
         ]
         if not there:
             return []
-        low, high = (
-            [(mean.low or 0.0) * factor for _, mean in there],
-            [(mean.high or 0.0) * factor for _, mean in there],
-        )
+        low = [(mean.low or 0.0) * factor for _, mean in there]
+        high = [(mean.high or 0.0) * factor for _, mean in there]
         data = source(y=[at for at, _ in there], low=low, high=high)
         line = plot.segment("low", "y", "high", "y", source=data, line_color=INK, line_width=1.5)
         caps = [
@@ -295,9 +284,7 @@ class Picture:
         change = self.found.changes[row] if self.found.changes else None
         if change is not None and change.effect is not None:
             return f"{texts[0]} → {texts[1]}, {percent(change.effect)}"
-        moved = (
-            f", {percent(after.value / before.value - 1)}"
-            if before and after and before.value > 0
-            else ""
-        )
+        moved = ""
+        if before and after and before.value > 0:
+            moved = f", {percent(after.value / before.value - 1)}"
         return f"{texts[0]} → {texts[1]}{moved}"

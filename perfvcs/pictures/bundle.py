@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,15 +14,9 @@ from perfvcs.check.subject import Subject
 from perfvcs.pictures.pageparts import DrawnUnit, measured, places
 from perfvcs.profile import REPEATED, Metric, Profile, Resources
 from perfvcs.profile.summary import PACE, RECORDER, SAMPLER
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import metric_rank
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Numbers = NDArray[np.int64]
 
 NOTHING_USABLE = "no row has a usable value"  # why a view does not draw what has rows
 FIRST_ROWS = 1000  # rows that are looked at before all are
@@ -77,16 +71,16 @@ class UnitRows:
     profile: Profile
     units: tuple[DrawnUnit, ...]
     executions: tuple[ExecutionKey, ...]
-    unit: Numbers
+    unit: Integers
     size: Floats
-    execution: Numbers
-    iteration: Numbers
+    execution: Integers
+    iteration: Integers
     when: Floats
     weight: Floats
-    traced: NDArray[np.bool_]
+    traced: Flags
     values: Floats
 
-    def keep(self, mask: NDArray[np.bool_]) -> UnitRows:
+    def keep(self, mask: Flags) -> UnitRows:
         """Some of the rows."""
         return replace(self, **{name: getattr(self, name)[mask] for name in NOT_METRICS})
 
@@ -157,9 +151,7 @@ def _several(rows: Resources, metric: str) -> bool:
 
 
 def _first_few_and_all(profile: Profile, metric: str) -> Iterator[Resources]:
-    """The rows that say whether any has some property: the first ones mostly do, without a million
-    being converted.
-    """
+    """The rows that say whether any has some property: the first ones mostly do."""
     rows = profile.resources
     if len(rows) > FIRST_ROWS:
         optional = {name: getattr(rows, name) for name in ("iteration", "mark", "size")}
@@ -205,14 +197,12 @@ def valued(profiles: BothSides, metrics: Sequence[str]) -> bool:
     )
 
 
-def _counting(rows: Resources, metric: str) -> NDArray[np.bool_]:
+def _counting(rows: Resources, metric: str) -> Flags:
     """Mask of the rows with a finite value, of executions that were not repeated."""
-    counting: NDArray[np.bool_] = np.isfinite(rows.array(metric))
-    return (
-        counting
-        if rows.mark is None
-        else counting & (np.asarray(rows.mark, dtype=np.int64) != REPEATED)
-    )
+    counting: Flags = np.isfinite(rows.array(metric))
+    if rows.mark is not None:
+        counting &= np.asarray(rows.mark, dtype=np.int64) != REPEATED
+    return counting
 
 
 def alike(subject: Subject, metric: str) -> list[BothSides]:
@@ -288,9 +278,7 @@ def rows_of(profiles: Sequence[Profile], metric: str) -> UnitRows | None:
 
 
 def without_whole(sides: Sequence[Sequence[UnitRows]]) -> tuple[list[list[UnitRows]], str]:
-    """The rows without those of the whole process, where its job has two other units or more; and
-    what was left out, in words.
-    """
+    """The rows without the whole process, if its job has two other units; what was left out."""
     others: dict[str, set[DrawnUnit]] = {}
     for unit in (unit for side in sides for rows in side for unit in rows.units if not unit.whole):
         others.setdefault(unit.job, set()).add(unit)
@@ -316,11 +304,9 @@ def without_whole(sides: Sequence[Sequence[UnitRows]]) -> tuple[list[list[UnitRo
 
 
 def _columns(profile: Profile, metric: str) -> dict[str, Any]:
-    rows, aside, nothing = (
-        profile.resources,
-        _aside(profile),
-        np.full(len(profile.resources), np.nan),
-    )
+    rows = profile.resources
+    aside = _aside(profile)
+    nothing = np.full(len(profile.resources), np.nan)
     size = nothing if rows.size is None else rows.array("size")
     when = rows.array(MOMENT) if MOMENT in aside else nothing
     weight = np.ones(len(rows))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from perfvcs.check import Change
 from perfvcs.check.vocabulary import WORDS, Colour, VerdictWord, said
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.characters import fitted, shorten, wrapped
 
 if TYPE_CHECKING:
@@ -18,19 +18,16 @@ if TYPE_CHECKING:
     from bokeh.models.renderers import GlyphRenderer, Renderer
     from bokeh.models.ui.ui_element import UIElement
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
 
 AxisScale = Literal["log", "linear"]
 
 # Okabe and Ito's palette, told apart by every common kind of colour vision.
-BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#56B4E9",
-)
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+VERMILLION = "#D55E00"
+PURPLE = "#CC79A7"
+SKY = "#56B4E9"
 # The page swaps these, white and BLUE in a dark scheme.
 INK, MUTED, GRID = "#1b1f24", "#5b6470", "#e4e7eb"
 CYCLE = (BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY)
@@ -168,9 +165,7 @@ def worded(text: str) -> str:
 
 
 def source(**columns: Any) -> ColumnDataSource:
-    """A data source; float columns travel in single precision, which a screen cannot tell from
-    double, where that reaches.
-    """
+    """A data source; float columns travel in single precision, where that reaches."""
     from bokeh.models import ColumnDataSource
 
     def small(column: Any) -> Any:
@@ -188,19 +183,15 @@ def source(**columns: Any) -> ColumnDataSource:
     return ColumnDataSource({name: small(column) for name, column in columns.items()})
 
 
-def stepped(shares: NDArray[np.float64], bits: int) -> NDArray[np.float64]:
-    """Shares of a whole in steps of ``2 ** -bits``: what no screen can tell apart compresses to
-    half the size.
-    """
+def stepped(shares: Floats, bits: int) -> Floats:
+    """Shares of a whole in steps of ``2 ** -bits``: unseen digits double the size."""
     return np.ldexp(np.rint(np.ldexp(shares, bits)), -bits)
 
 
 def hover(
     plot: figure, renderers: Sequence[GlyphRenderer[Any]], lines: Sequence[tuple[str, str]]
 ) -> None:
-    """A tooltip; ``lines`` are pairs of the program's own words and ``@{column}``, whose text bokeh
-    escapes.
-    """
+    """A tooltip; ``lines`` are our own words and ``@{column}``, whose text bokeh escapes."""
     from bokeh.models import HoverTool
 
     plot.add_tools(
@@ -213,10 +204,43 @@ def hover(
     )
 
 
+def dots(
+    plot: figure,
+    data: ColumnDataSource,
+    colour: str,
+    size: int,
+    *,
+    marker: str = "circle",
+    alpha: float = 1.0,
+    edge: float | None = None,
+) -> GlyphRenderer[Any]:
+    """A mark at each ``x`` and ``y``; ``alpha``: how opaque it is, ``edge``: and its edge."""
+    from bokeh.models import Scatter
+
+    mark = Scatter(x="x", y="y", marker=marker, size=size, line_color=colour, fill_color=colour)
+    mark.update(fill_alpha=alpha, line_alpha=alpha if edge is None else edge)
+    return plot.add_glyph(data, mark)
+
+
+def band(plot: figure, data: ColumnDataSource, colour: str, alpha: float) -> GlyphRenderer[Any]:
+    """The area between ``low`` and ``high`` along ``x``."""
+    from bokeh.models import VArea
+
+    area = VArea(x="x", y1="low", y2="high", fill_color=colour, fill_alpha=alpha)
+    return plot.add_glyph(data, area)
+
+
+def boxes(plot: figure, data: ColumnDataSource, colour: str, alpha: float) -> GlyphRenderer[Any]:
+    """Areas from ``left`` to ``right`` and from ``low`` to ``high``."""
+    from bokeh.models import Quad
+
+    area = Quad(left="left", right="right", bottom="low", top="high")
+    area.update(fill_color=colour, fill_alpha=alpha, line_color=None)
+    return plot.add_glyph(data, area)
+
+
 def legend(plot: figure, entries: Sequence[tuple[str, Sequence[GlyphRenderer[Any]]]]) -> None:
-    """A legend below the figure whose entries hide and show what they name; as many columns as a
-    telephone has room for.
-    """
+    """A legend below the figure whose entries hide and show what they name."""
     from bokeh.core.properties import value
     from bokeh.models.annotations import Legend, LegendItem
 
@@ -258,7 +282,7 @@ def add_below(plot: figure, part: Renderer) -> None:
     plot.below = sorted(plot.below, key=lambda renderer: renderer.name == CAPTION)
 
 
-def thin(values: NDArray[np.float64], points: int) -> NDArray[np.int64]:
+def thin(values: Floats, points: int) -> Integers:
     """At most ``points`` row numbers, ascending: half evenly spaced, half the lowest and highest of
     each stretch.
 
@@ -293,10 +317,8 @@ class AxisReach(NamedTuple):
     beyond: int
 
 
-def usual(values: NDArray[np.float64]) -> tuple[float, float]:
-    """The ends of an axis that may leave out the farthest percent on either side: one value may be
-    a thousand times the others.
-    """
+def usual(values: Floats) -> tuple[float, float]:
+    """The ends of an axis that may leave out the farthest percent on either side."""
     low, high = np.quantile(values, (0.01, 0.99)).tolist()
     return max(float(values.min()), 2 * low - high), min(float(values.max()), 2 * high - low)
 
@@ -304,9 +326,7 @@ def usual(values: NDArray[np.float64]) -> tuple[float, float]:
 def bound(
     plot: figure, x: float, ends: Sequence[float], renderers: Sequence[GlyphRenderer[Any]]
 ) -> None:
-    """Fit the axis to these renderers and to the ``ends`` (at some ``x``), whatever else is
-    drawn.
-    """
+    """Fit the axis to these renderers and to the ``ends`` (at some ``x``), not to the rest."""
     from bokeh.models import DataRange1d, Scatter
 
     unseen = plot.add_glyph(

@@ -87,9 +87,7 @@ class Chart:
         return low * values.factor, high * values.factor
 
     def _changes(self) -> list[str] | None:
-        """What changed for good among the commits that are drawn; None if no series was looked
-        at.
-        """
+        """What changed for good among the commits that are drawn; None if none was looked at."""
         if not any(series.levels for series in self.group):
             return None
         return [rise.name for series in self.group for _, rise in self.outline(series).rises]
@@ -151,9 +149,7 @@ class Chart:
 
 
 def folded(notes: Sequence[str], width: int = TITLE_LINE) -> list[str]:
-    """Notes on as few lines as they take, as many on each as there is room for: of a title, what a
-    telephone has.
-    """
+    """Notes on as few lines as there is room for: of a title, what a telephone has."""
     lines: list[str] = []
     for note in notes:
         if lines and len(lines[-1]) + len(note) + 3 <= width:
@@ -268,11 +264,10 @@ def texts(points: Sequence[Point], unit: str) -> dict[str, Any]:
 
 def _judged(point: Point) -> str:
     """``degradation, +12.0 % [+11.0, +13.0] (why)``."""
-    effect = (
-        ""
-        if point.effect is None
-        else f", {change(point.effect, point.effect_low, point.effect_high)}"
-    )
+    if point.effect is None:
+        effect = ""
+    else:
+        effect = f", {change(point.effect, point.effect_low, point.effect_high)}"
     return (
         f"{point.verdict or 'none'}{effect}{f' ({_short(point.reason)})' if point.reason else ''}"
     )

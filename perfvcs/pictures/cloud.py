@@ -16,8 +16,10 @@ from perfvcs.pictures.canvas import (
     SKY,
     AxisReach,
     AxisScale,
+    band,
     bound,
     canvas,
+    dots,
     hover,
     legend,
     plain,
@@ -39,8 +41,8 @@ from perfvcs.pictures.curvesides import (
 from perfvcs.pictures.modelled import Residuals, StoredCurve, stored
 from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.patterns import CLUSTER_MARKERS
-from perfvcs.pictures.sample import FEWEST_FOR_INTERVAL, DrawnSample
-from perfvcs.system.numeric import np
+from perfvcs.pictures.sample import FEWEST_FOR_INTERVAL, TAKEN, DrawnSample
+from perfvcs.system.numeric import Flags, Integers, np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import number, percent, quantity, scale, span
 from perfvcs.text.words import counted, metric_name
@@ -48,7 +50,6 @@ from perfvcs.text.words import counted, metric_name
 if TYPE_CHECKING:
     from bokeh.models.renderers import GlyphRenderer
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
 
     from perfvcs.statistics.regression.models import Fit
 
@@ -81,7 +82,7 @@ class Cloud:
         return [*self.about, *in_words([self.side], self.side.unit)]
 
     @cached_property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> Integers:
         """The rows that are judged, by their sizes."""
         judged = np.flatnonzero(judged_rows(self.sample))
         return judged[np.argsort(self.sample.size[judged], kind="stable")]
@@ -92,7 +93,7 @@ class Cloud:
         return replicates(self.sample, self.side)
 
     @cached_property
-    def residuals(self) -> tuple[Residuals, NDArray[np.bool_]]:
+    def residuals(self) -> tuple[Residuals, Flags]:
         """The residuals of the rows in their order, and the rows at which the model has a value: a
         logarithm has none at size 0.
         """
@@ -110,7 +111,7 @@ class Cloud:
             return [above]
         return [above, residuals.draw(above, axis, (np.cumsum(fine) - 1)[drawn[fine[drawn]]])]
 
-    def _above(self, axis: AxisScale, points: int, drawn: NDArray[np.int64]) -> figure:
+    def _above(self, axis: AxisScale, points: int, drawn: Integers) -> figure:
         side, choice = self.side, self.side.course.choice
         most = float(side.course.mean.max())
         chosen = scale(most / 3 or most, side.unit)
@@ -147,22 +148,18 @@ class Cloud:
         legend(plot, entries)
         return plot
 
-    def _rows(
-        self, plot: figure, axis: AxisScale, factor: float, drawn: NDArray[np.int64]
-    ) -> Entries:
+    def _rows(self, plot: figure, axis: AxisScale, factor: float, drawn: Integers) -> Entries:
         """The rows, those that a postprocessor has marked apart from the others."""
         size, values, remarks = self.sample.size, self.sample.values, self.sample.said
         rows = drawn[((size[drawn] > 0) & (values[drawn] > 0)) | (axis == "linear")]
-        outlier = (
-            remarks["outlier"][rows] == 1
-            if "outlier" in remarks
-            else np.zeros(len(rows), dtype=bool)
-        )
-        cluster = (
-            np.nan_to_num(remarks["cluster"][rows], nan=-1).astype(np.int64)
-            if "cluster" in remarks
-            else np.zeros(len(rows), np.int64)
-        )
+        if "outlier" in remarks:
+            outlier = remarks["outlier"][rows] == 1
+        else:
+            outlier = np.zeros(len(rows), dtype=bool)
+        if "cluster" in remarks:
+            cluster = np.nan_to_num(remarks["cluster"][rows], nan=-1).astype(np.int64)
+        else:
+            cluster = np.zeros(len(rows), np.int64)
         kinds = [("rows", ~outlier, "circle", SKY)]
         if len(numbers := np.unique(cluster[~outlier]).tolist()) > 1:
             kinds = []
@@ -178,10 +175,8 @@ class Cloud:
         return entries
 
     def _dots(
-        self, plot: figure, rows: NDArray[np.int64], marker: str, colour: str, factor: float
+        self, plot: figure, rows: Integers, marker: str, colour: str, factor: float
     ) -> GlyphRenderer[Any]:
-        from bokeh.models import Scatter
-
         sample = self.sample
         data = source(
             x=sample.size[rows],
@@ -191,30 +186,12 @@ class Cloud:
             size=[number(value) for value in sample.size[rows].tolist()],
             text=[quantity(value, self.side.unit) for value in sample.values[rows].tolist()],
         )
-        glyph = Scatter(
-            x="x",
-            y="y",
-            marker=marker,
-            size=6 if marker == "x" else 4,
-            line_color=colour,
-            fill_color=colour,
-            line_alpha=0.5,
-            fill_alpha=0.5,
-        )
-        dots = plot.add_glyph(data, glyph)
-        tooltip = [
-            ("value", "@text"),
-            ("size", "@size"),
-            ("execution", "@execution"),
-            ("measurement", "@iteration"),
-        ]
-        hover(plot, [dots], tooltip)
-        return dots
+        marks = dots(plot, data, colour, 6 if marker == "x" else 4, marker=marker, alpha=0.5)
+        hover(plot, [marks], [("value", "@text"), ("size", "@size"), *TAKEN])
+        return marks
 
     def _interval(self, plot: figure, axis: AxisScale, factor: float) -> Entries:
         """The band of the best model's curve over the executions."""
-        from bokeh.models import VArea
-
         x = over(self.side, axis)
         ends = interval(self.replicates, x) if self.replicates is not None else None
         if ends is None:
@@ -222,15 +199,10 @@ class Cloud:
         low, high = (end * factor for end in ends)
         fine = np.isfinite(low) & np.isfinite(high) & ((low > 0) | (axis == "linear"))
         data = source(x=x[fine], low=low[fine], high=high[fine])
-        band = plot.add_glyph(
-            data, VArea(x="x", y1="low", y2="high", fill_color=MUTED, fill_alpha=0.3)
-        )
-        return [("99 % interval", [band])]
+        return [("99 % interval", [band(plot, data, MUTED, 0.3)])]
 
     def counted(self, drawn: int) -> list[str]:
-        """The numbers of executions and of rows that are judged and drawn, and the range of the
-        means.
-        """
+        """The numbers of executions and of rows judged and drawn, and the range of the means."""
         executions, rows, judged = len(self.sample.paired), len(self.sample.values), len(self.order)
         low, high = float(self.side.course.mean.min()), float(self.side.course.mean.max())
         far = f", {percent(high / low - 1)}" if low > 0 else ""
@@ -289,11 +261,10 @@ def clouds(subject: Subject) -> list[Cloud]:
     drawn = []
     for name, sample in sided:
         verdict = subject.verdict
-        notes = (
-            [f"{SEEN[verdict.word].sign} {verdict.word}"]
-            if verdict
-            else [f"only the {name} has it"] * bool(subject.baseline)
-        )
+        if verdict:
+            notes = [f"{SEEN[verdict.word].sign} {verdict.word}"]
+        else:
+            notes = [f"only the {name} has it"] * bool(subject.baseline)
         several = len(places[sample.unit, sample.metric]) > 1
         notes += [f"in {plain(sample.environment, 24)}"] if several else []
         drawn.append(Cloud(sample, subject, notes))
@@ -303,8 +274,7 @@ def clouds(subject: Subject) -> list[Cloud]:
 def _curve(
     plot: figure, curve: StoredCurve, colour: str, axis: AxisScale, factor: float
 ) -> list[GlyphRenderer[Any]]:
-    """A stored curve, above its band."""
-    from bokeh.models import Line, Step, VArea
+    from bokeh.models import Line, Step
 
     shown = (curve.x > 0) | (axis == "linear")
     data = source(
@@ -324,5 +294,5 @@ def _curve(
     if axis == "log":
         # what is below 0 has no place on it
         low = np.where(low > 0, low, curve.y[shown] * factor / BELOW)
-    area = VArea(x="x", y1="low", y2="high", fill_color=colour, fill_alpha=0.2)
-    return [line, plot.add_glyph(source(x=curve.x[shown], low=low, high=high), area)]
+    between = source(x=curve.x[shown], low=low, high=high)
+    return [line, band(plot, between, colour, 0.2)]

@@ -14,7 +14,9 @@ from perfvcs.pictures.canvas import (
     INK,
     MUTED,
     AxisScale,
+    band,
     canvas,
+    dots,
     hover,
     legend,
     source,
@@ -46,9 +48,7 @@ STYLE = """
 
 
 def axes(sides: Sequence[CurveSide]) -> list[AxisScale]:
-    """Both kinds of axes, the one that shows more of these sizes first; no logarithms where hardly
-    anything is above 0.
-    """
+    """Both kinds of axes, the more telling one first; no logarithms if hardly any is above 0."""
     positive = [side.course.size[(side.course.size > 0) & (side.course.mean > 0)] for side in sides]
     if min(map(len, positive)) < FEWEST_OF_CURVE:
         return ["linear"]
@@ -77,17 +77,14 @@ def tabbed(kinds: Sequence[AxisScale], draw: Callable[[AxisScale], list[figure]]
 def means(
     plot: figure, side: CurveSide, axis: AxisScale, factor: float, points: int
 ) -> list[GlyphRenderer[Any]]:
-    """The mean of the values at each size and bars for their quartiles; at most ``points``
-    sizes.
-    """
+    """The mean of the values at each size, bars for quartiles; at most ``points`` sizes."""
     from bokeh.models import Scatter, Segment
 
     course = side.course
-    rows = (
-        np.flatnonzero((course.size > 0) & (course.mean > 0))
-        if axis == "log"
-        else np.arange(len(course.size))
-    )
+    if axis == "log":
+        rows = np.flatnonzero((course.size > 0) & (course.mean > 0))
+    else:
+        rows = np.arange(len(course.size))
     rows = rows[thin(course.mean[rows], points)]
     low, mean, high = (column[rows] for column in (course.low, course.mean, course.high))
     floor = float(mean.min(initial=1.0)) / 10
@@ -150,9 +147,7 @@ def over(side: CurveSide, axis: AxisScale) -> Any:
 
 
 def in_words(sides: Sequence[CurveSide], unit: str) -> list[str]:
-    """The order of growth of both sides, or the equation of one alone; a line that a telephone has
-    room for.
-    """
+    """The order of growth of both sides, or one's equation, short enough for a telephone."""
     if not sides[0].alone:
         return [
             ", ".join(
@@ -170,9 +165,7 @@ def in_words(sides: Sequence[CurveSide], unit: str) -> list[str]:
 
 
 def r_squared(course: SizeCourse) -> str:
-    """``, r² 0.998``: the share of the variance that the best model explains; empty where a
-    constant is the best.
-    """
+    """``, r² 0.998``: the share of variance explained; empty where a constant is the best."""
     best = course.choice
     return f", r² {float(best.r2[0]):.3f}" if best.model() not in (None, "constant") else ""
 
@@ -198,7 +191,6 @@ class CourseDifference:
 
     def draw(self, above: figure, axis: AxisScale, points: int) -> figure:
         """Below ``above``, with which it shares the sizes."""
-        from bokeh.models import Scatter
         from bokeh.models.annotations.geometry import Span
 
         rows = np.flatnonzero(self.size > 0) if axis == "log" else np.arange(len(self.size))
@@ -207,11 +199,9 @@ class CourseDifference:
         chosen = scale(largest, self.unit)
         label = f"target - baseline ({chosen.unit})".replace(" ()", "")
         title = self.heading if len(rows) else "the two sides have no size in common"
-        sizes = (
-            f"size; effect {at_sizes(self.curve.at)}"
-            if self.curve is not None and self.curve.at
-            else "size"
-        )
+        sizes = "size"
+        if self.curve is not None and self.curve.at:
+            sizes = f"size; effect {at_sizes(self.curve.at)}"
         plot = canvas(title, sizes, label, height=220, x_axis=axis)
         plot.x_range = above.x_range
         plot.add_layout(Span(location=0, dimension="width", line_color=MUTED, line_dash="dotted"))
@@ -223,16 +213,7 @@ class CourseDifference:
                 size=[number(value) for value in self.size[rows].tolist()],
                 text=[quantity(value, self.unit) for value in self.difference[rows].tolist()],
             )
-            mark = Scatter(
-                x="x",
-                y="y",
-                marker="diamond",
-                size=7,
-                line_color=GREEN,
-                fill_color=GREEN,
-                fill_alpha=0.4,
-            )
-            marks = plot.add_glyph(data, mark)
+            marks = dots(plot, data, GREEN, 7, marker="diamond", alpha=0.4, edge=1.0)
             hover(plot, [marks], [("difference of the means", "@text"), ("size", "@size")])
             entries.append(("difference of the means", [marks]))
         entries += self._kind(plot, axis, chosen.factor)
@@ -241,7 +222,7 @@ class CourseDifference:
 
     def _kind(self, plot: figure, axis: AxisScale, factor: float) -> list[tuple[str, list[Any]]]:
         """The error's curve with its interval, if the verdict names one."""
-        from bokeh.models import Line, VArea
+        from bokeh.models import Line
 
         from perfvcs.statistics.regression.models import transform
 
@@ -264,20 +245,16 @@ class CourseDifference:
             low=(offset + low * f) * factor,
             high=(offset + high * f) * factor,
         )
-        band = plot.add_glyph(
-            data, VArea(x="x", y1="low", y2="high", fill_color=MUTED, fill_alpha=0.25)
-        )
+        area = band(plot, data, MUTED, 0.25)
         line = plot.add_glyph(data, Line(x="x", y="y", line_color=INK, line_width=2))
-        return [(f"{curve.kind}, 99 % interval", [line, band])]
+        return [(f"{curve.kind}, 99 % interval", [line, area])]
 
 
 def _heading(curve: Curve | None, finding: str, unit: str) -> str:
     """The kind of error, if the verdict's finding names it."""
     from perfvcs.check.curves.thresholds import sentence
 
-    kind = (
-        sentence(curve.kind, curve.coefficient, unit)
-        if curve is not None and curve.coefficient is not None
-        else ""
-    )
+    kind = ""
+    if curve is not None and curve.coefficient is not None:
+        kind = sentence(curve.kind, curve.coefficient, unit)
     return kind if kind and kind in finding else "difference of the means"

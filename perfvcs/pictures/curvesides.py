@@ -14,17 +14,14 @@ from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import CENTRE_CONFIDENCE, FEWEST_FOR_INTERVAL, DrawnSample, samples
 from perfvcs.profile import REPEATED, Profile
 from perfvcs.profile.summary import RECORDER
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 from perfvcs.text.quantity import number, quantity, span
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.statistics.regression.callcurves import SizeCourse
     from perfvcs.statistics.regression.condensed import Ranges
     from perfvcs.statistics.regression.models import Fit
 
-    Floats = NDArray[np.float64]
 
 FEWEST_OF_CURVE = 5  # sizes that make a curve
 REMEMBERED_COURSES = 200
@@ -98,7 +95,7 @@ def sides_of(first: DrawnSample | None, second: DrawnSample | None) -> list[Curv
     ]
 
 
-def _course(columns: tuple[Floats, Floats, NDArray[np.int64]], within: Ranges | None) -> SizeCourse:
+def _course(columns: tuple[Floats, Floats, Integers], within: Ranges | None) -> SizeCourse:
     """The course of rows, computed once: a page's table and its figure both need it."""
     from perfvcs.statistics.regression.callcurves import course
 
@@ -153,17 +150,13 @@ def models(course: SizeCourse) -> list[str]:
 
 def curved(profiles: Sequence[Profile]) -> list[DrawnSample]:
     """The samples that are curves."""
-    return (
-        [sample for sample in samples(profiles, whole=True) if sized(sample)]
-        if _wide(profiles)
-        else []
-    )
+    if _wide(profiles):
+        return [sample for sample in samples(profiles, whole=True) if sized(sample)]
+    return []
 
 
 def _wide(profiles: Sequence[Profile]) -> bool:
-    """Whether profiles together have rows of five sizes; cheaper than dividing them into
-    samples.
-    """
+    """Whether profiles together have rows of five sizes; cheaper than dividing them."""
     columns = [
         profile.resources.array("size")
         for profile in profiles
@@ -185,10 +178,8 @@ def pairs(subject: Subject) -> list[tuple[DrawnSample | None, DrawnSample | None
     return [(first, second) for first, second in curves.values()]
 
 
-def judged_rows(sample: DrawnSample) -> NDArray[np.bool_]:
-    """Mask of the rows of a sample that are judged: with a size, not repeated, not a first call;
-    shape (rows,).
-    """
+def judged_rows(sample: DrawnSample) -> Flags:
+    """Mask (rows,) of the judged rows of a sample: sized, not repeated, not a first call."""
     from perfvcs.statistics.regression.condensed import warm
 
     judged_mask = np.isfinite(sample.size) & (sample.mark != REPEATED)
@@ -202,7 +193,7 @@ class JudgedColumns(NamedTuple):
 
     size: Floats
     values: Floats
-    execution: NDArray[np.int64]
+    execution: Integers
 
 
 def judged(sample: DrawnSample) -> JudgedColumns:

@@ -17,9 +17,7 @@ MOVED_ALIKE = "CPU time moved as much, within the intervals or 1 %, and is not d
 
 
 def computing(subject: Subject) -> set[DrawnUnit]:
-    """The benchmarks whose CPU time is their wall time, on each side that was measured and by the
-    verdict.
-    """
+    """The benchmarks whose CPU time is their wall time, on each side and by the verdict."""
     sides = [_computing(side) for side in (subject.baseline, subject.target) if side]
     words: dict[tuple[str, str, float | None], dict[str, str]] = {}
     for change in subject.report.changes if subject.report else ():
@@ -60,9 +58,7 @@ def _covers(centre: Centre, value: float) -> bool:
 
 
 def moved_alike(report: Report) -> bool:
-    """Whether there are changes of CPU time, and each has the verdict of its wall time, and an
-    effect in the other one's interval.
-    """
+    """Whether CPU time changed as wall time did: same verdicts, effects in both intervals."""
     sides: dict[tuple[str, str, float | None], dict[str, Change]] = {}
     for change in report.changes:
         if change.metric in (WALL, CPU):

@@ -34,9 +34,7 @@ FILE_ENDINGS = (PAGE_SUFFIX, *PICTURES, ".json", TEXT, *TABLES)
 
 
 class SubjectDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """What `perf show -o FILE.json` writes: the profiles as they are stored, the report and the
-    series of a subject.
-    """
+    """What `perf show -o FILE.json` writes: profiles, report and series of a subject."""
 
     format: str = FORMAT
     title: str
@@ -91,11 +89,10 @@ def text(
 
     Raises UsageError as ``choose`` does, and where the view cannot be drawn with characters.
     """
-    chosen = (
-        configured(subject, _telling(subject), options or {})
-        if view is None
-        else choose(subject, view, options)
-    )
+    if view is None:
+        chosen = configured(subject, _telling(subject), options or {})
+    else:
+        chosen = choose(subject, view, options)
     drawn = [
         drawing
         for drawable in chosen
@@ -147,11 +144,10 @@ def ending(path: Path) -> str:
     if suffix not in FILE_ENDINGS and stream:
         return PAGE_SUFFIX
     if suffix not in FILE_ENDINGS:
-        what = (
-            f"`{suffix:.20}` is not an ending that `perf show` writes"
-            if suffix
-            else f"{path.name:.80} has no ending"
-        )
+        if suffix:
+            what = f"`{suffix:.20}` is not an ending that `perf show` writes"
+        else:
+            what = f"{path.name:.80} has no ending"
         raise UsageError(f"{what}{nearest(suffix, FILE_ENDINGS)}")
     return suffix
 
@@ -183,7 +179,6 @@ def export(
 
 
 def _table(subject: Subject, kind: str, view: str | None, options: Mapping[str, str] | None) -> str:
-    """The complete table, all of its rows."""
     from perfvcs.pictures import writing
     from perfvcs.pictures.listing import Listing
 

@@ -12,14 +12,13 @@ from perfvcs.pictures.bundle import RATE_COLUMN
 from perfvcs.pictures.canvas import FONT, HOVER, INK, canvas, hover, plain, source, stepped
 from perfvcs.pictures.stacks import FrameTree, StackGroup, Traces, located, spans, split, widest
 from perfvcs.profile import Metric
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.quantity import quantity, step
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     from bokeh.models import ColumnDataSource
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
 
 
 ROW_HEIGHT = 18  # pixels
@@ -45,7 +44,7 @@ class Flame:
     metric: str
     meaning: Metric
     tree: FrameTree
-    kept: NDArray[np.int64]
+    kept: Integers
 
     @cached_property
     def parts(self) -> list[tuple[str, str]]:
@@ -91,10 +90,8 @@ class Flame:
         before, after = values
         return step(before, after, unit).replace("->", "→")
 
-    def amounts(self, values: NDArray[np.float64]) -> list[str]:
-        """Amounts of one execution with their shares, of shape (boxes, 2); of two revisions the
-        baseline's before the target's.
-        """
+    def amounts(self, values: Floats) -> list[str]:
+        """Amounts of one execution with their shares, (boxes, 2); of two revisions both."""
         whole = self.tree.total[0]
         sides = [
             side for side, there in enumerate((self.subject.baseline, self.subject.target)) if there
@@ -238,7 +235,6 @@ def draw(
 def _source(
     flame: Flame, sides: Sequence[int], columns: Mapping[str, Sequence[str]]
 ) -> ColumnDataSource:
-    """The boxes with their tooltips."""
     tree, boxes = flame.tree, flame.kept
     signs = columns.get("sign") or [""] * len(boxes)
     names = [
@@ -282,9 +278,7 @@ def label(name: str, place: str, amount: str, letters: float) -> str:
 
 
 def clip(name: str, letters: float) -> str:
-    """As much of a name as ``letters`` have room for; a name of one or two letters tells
-    nothing.
-    """
+    """As much of a name as ``letters`` have room for; one or two letters tell nothing."""
     room = int(letters) - 1
     if room < 3:
         return ""

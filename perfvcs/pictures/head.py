@@ -110,27 +110,15 @@ def facts(subject: Subject) -> list[Fact]:
         ]
     if subject.history:
         measured = {point.commit for series in subject.history for point in series.points}
-        listed.append(Fact("commits", [f"{len(measured):,}"]))
-        listed.append(
-            Fact(
-                "environments",
-                _some(dict.fromkeys(series.environment for series in subject.history)),
-            )
-        )
+        places = dict.fromkeys(series.environment for series in subject.history)
+        listed += [Fact("commits", [f"{len(measured):,}"]), Fact("environments", _some(places))]
     environments = {profile.environment.fingerprint: profile.environment for profile in profiles}
     if environments:
-        listed.append(
-            Fact(
-                "environment",
-                _some(_environment(environment) for environment in environments.values()),
-            )
-        )
-        listed.append(
-            Fact("design", _some(dict.fromkeys(_design(profile) for profile in profiles)))
-        )
-        listed.append(
-            Fact("collected", _some(dict.fromkeys(_collected(profile) for profile in profiles)))
-        )
+        listed += [
+            Fact("environment", _some(map(_environment, environments.values()))),
+            Fact("design", _some(dict.fromkeys(map(_design, profiles)))),
+            Fact("collected", _some(dict.fromkeys(map(_collected, profiles)))),
+        ]
     return listed
 
 

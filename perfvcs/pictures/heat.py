@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from perfvcs.pictures.bundle import UnitRows
 from perfvcs.pictures.canvas import plain
 from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import BinColumns, numbered
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.quantity import number
 from perfvcs.text.words import metric_name
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Numbers = NDArray[np.int64]
 
 By = Literal["time", "execution", "size"]
 TICKS = 6  # sizes that are named
@@ -35,10 +29,10 @@ class HeatCells:
     mean: Floats
     low: Floats
     high: Floats
-    count: Numbers
+    count: Integers
 
 
-def cells(row: Numbers, column: Numbers, values: Floats, shape: tuple[int, int]) -> HeatCells:
+def cells(row: Integers, column: Integers, values: Floats, shape: tuple[int, int]) -> HeatCells:
     """The cells of values; ``row`` and ``column`` say where each falls, all of shape (values,)."""
     size = shape[0] * shape[1]
     place = row * shape[1] + column
@@ -56,9 +50,7 @@ def cells(row: Numbers, column: Numbers, values: Floats, shape: tuple[int, int])
 
 
 class Panel(NamedTuple):
-    """One revision's part of a sheet, with a text for each column; an empty ``name`` where there is
-    only one.
-    """
+    """One revision's part of a sheet, with a text for each column; ``name``: empty of one alone."""
 
     name: str
     columns: BinColumns
@@ -95,15 +87,13 @@ class HeatSide(NamedTuple):
     rows: list[UnitRows]
 
 
-def limits(sheet: Sheet) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lowest and highest mean of each row over all panels, of shape (rows,); NaN if it has no
-    value.
-    """
+def limits(sheet: Sheet) -> tuple[Floats, Floats]:
+    """Lowest and highest mean of each row over all panels, (rows,); NaN without a value."""
     means = np.concatenate([panel.cells.mean for panel in sheet.panels], axis=1)
     return np.fmin.reduce(means, axis=1), np.fmax.reduce(means, axis=1)
 
 
-def chosen(sheet: Sheet, rows: NDArray[np.int64], notes: list[str]) -> Sheet:
+def chosen(sheet: Sheet, rows: Integers, notes: list[str]) -> Sheet:
     """Some of the rows, in this order."""
     panels = []
     for panel in sheet.panels:
@@ -136,7 +126,6 @@ def _unit(unit: DrawnUnit, by: By) -> DrawnUnit:
 
 
 def _of(rows: UnitRows, unit: DrawnUnit, by: By) -> UnitRows:
-    """The rows of one unit."""
     wanted = np.array([_unit(drawn_unit, by) == unit for drawn_unit in rows.units])[rows.unit]
     return rows.keep(wanted & np.isfinite(rows.size) if by == "size" else wanted)
 
@@ -183,7 +172,7 @@ def _unit_sheet(unit: DrawnUnit, sides: list[HeatSide], by: By, most: tuple[int,
     )
 
 
-def _numbers(columns: BinColumns, sizes: NDArray[np.float64] | None) -> list[str]:
+def _numbers(columns: BinColumns, sizes: Floats | None) -> list[str]:
     """The labels of the columns of measurements or sizes."""
     labels = []
     for start in range(columns.first, columns.first + columns.step * columns.count, columns.step):
@@ -197,7 +186,7 @@ def _numbers(columns: BinColumns, sizes: NDArray[np.float64] | None) -> list[str
     return labels
 
 
-def _ticks(sizes: NDArray[np.float64]) -> dict[float, str]:
+def _ticks(sizes: Floats) -> dict[float, str]:
     """Some of the sizes at the middle of their columns."""
     places = np.unique(np.linspace(0, len(sizes) - 1, min(TICKS, len(sizes))).astype(np.int64))
     return {

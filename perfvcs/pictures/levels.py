@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Series, Step
 from perfvcs.check.vocabulary import WORDS
-from perfvcs.pictures.canvas import BLUE, HOVER, SEEN, AxisScale, MarkStyle
+from perfvcs.pictures.canvas import BLUE, FONT, HOVER, INK, SEEN, AxisScale, MarkStyle
 from perfvcs.pictures.chart import Chart, environments, folded
 from perfvcs.pictures.frame import COMMITS_LABEL
 from perfvcs.pictures.pageparts import DrawnUnit
@@ -17,6 +17,8 @@ from perfvcs.text.quantity import bounded, change, quantity
 from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
+    from bokeh.models import Text
+
     from perfvcs.pictures.terminal import Axis, Plot
 
 # drawn large and in their own colour; the others in their environment's
@@ -63,6 +65,25 @@ def step_row(chart: Chart, series: Series, step: Step, rise: Rise) -> dict[str, 
     }
 
 
+def sizes(x: str, offset: int) -> Text:
+    """The sizes of steps above the marks of ``step_row``."""
+    from bokeh.models import Text
+
+    return Text(
+        x=x,
+        y="top",
+        text="size",
+        text_align="align",
+        y_offset=offset,
+        text_color=INK,
+        text_font_size="12px",
+        text_font={"value": FONT},
+        text_font_style="bold",
+        background_fill_color="#ffffff",
+        background_fill_alpha=0.6,
+    )
+
+
 def centred(level: LevelLine, unit: str) -> str:
     """The centre of a level with its interval, where there is one."""
     if level.low is None or level.high is None:
@@ -71,9 +92,7 @@ def centred(level: LevelLine, unit: str) -> str:
 
 
 def latest(series: Series) -> str:
-    """``last degradation at 1f0e2a3b``, or a lasting one where its step is not older; that there
-    was none.
-    """
+    """``last degradation at 1f0e2a3b``, or a lasting one if not older; that there was none."""
     places = {point.commit: place for place, point in enumerate(series.points)}
     changes = [
         (places[step.commit], named(step), step.commit)
@@ -126,9 +145,7 @@ def heading(chart: Chart, width: int) -> str:
 
 
 def brief(chart: Chart, width: int) -> str:
-    """One line: the benchmark, its metric, its newest values as blocks, the last one as a
-    number.
-    """
+    """One line: benchmark, metric, its newest values as blocks, the last one as a number."""
     newest = max(
         (series for series in chart.group if chart.points(series)),
         key=lambda candidate: chart.place[candidate.points[-1].commit],
@@ -136,11 +153,9 @@ def brief(chart: Chart, width: int) -> str:
     line = sparkline([point.centre for point in newest.points], width=SPARK)
     value = quantity(newest.points[-1].centre, newest.unit)
     room = width - columns(line) - columns(value) - 4
-    return (
-        f"{padded(heading(chart, NAME), room)}  {line}  {value}"
-        if room >= len("name")
-        else fitted(value, width)
-    )
+    if room >= len("name"):
+        return f"{padded(heading(chart, NAME), room)}  {line}  {value}"
+    return fitted(value, width)
 
 
 def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:

@@ -60,9 +60,7 @@ class TableCell:
 
 @dataclass(frozen=True)
 class TableRow:
-    """One benchmark: ``key`` is its job, unit and size; a cell is None if a metric was not
-    measured.
-    """
+    """One benchmark: ``key`` is its job, unit and size; a cell is None if not measured."""
 
     key: BenchmarkKey
     name: str
@@ -116,7 +114,6 @@ def listing(subject: Subject) -> Listing | None:
 
 
 def _without_empty(table: Listing) -> Listing:
-    """The table without its empty cells and columns."""
     filled = sorted(
         {
             number
@@ -319,9 +316,7 @@ def _key(sample: DrawnSample) -> BenchmarkKey:
 
 
 def _sample(sample: DrawnSample, *, several: bool, named: bool) -> TableRow:
-    """The row of a sample; with ``several`` its environment is said, with ``named`` its
-    collector.
-    """
+    """The row of a sample; ``several`` says its environment, ``named`` its collector."""
     centre, unit = sample.centre, sample.meaning.unit
     value, *ends = [None] * 3 if centre is None else [centre.value, centre.low, centre.high]
     between = [_amount(end, unit) for end in ends]

@@ -16,6 +16,7 @@ from perfvcs.pictures.canvas import (
     VERMILLION,
     AxisScale,
     canvas,
+    dots,
     hover,
     legend,
     source,
@@ -32,16 +33,12 @@ from perfvcs.profile.fittedmodels import (
     over_sizes,
 )
 from perfvcs.statistics.difference import NORMAL
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.quantity import Scale, number, percent, quantity, scale
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    from perfvcs.pictures.canvas import AxisScale
 
 
 FAR_DEVIATIONS = 3.0  # robust standard deviations; a normal distribution has 0.3 % beyond
@@ -77,9 +74,7 @@ class Residuals:
 
     @cached_property
     def limit(self) -> float:
-        """The distance that counts as far: ``FAR_DEVIATIONS`` robust standard deviations of the
-        distances about the curve.
-        """
+        """The distance that counts as far: ``FAR_DEVIATIONS`` robust standard deviations."""
         return FAR_DEVIATIONS * NORMAL * float(np.median(np.abs(self.rest)))
 
     @property
@@ -96,11 +91,9 @@ class Residuals:
         rows, share = counted(len(self.rest), "row"), percent(self.outside).lstrip("+")
         return f"{share} of {rows} beyond ±{self.text(self.limit).lstrip('+')}"
 
-    def draw(self, above: figure, axis: AxisScale, drawn: NDArray[np.int64]) -> figure:
-        """Below ``above``, with which it shares the sizes; ``drawn`` are the numbers of the rows
-        that are drawn.
-        """
-        from bokeh.models import Line, Range1d, Scatter, VArea
+    def draw(self, above: figure, axis: AxisScale, drawn: Integers) -> figure:
+        """Below ``above``, with which it shares the sizes; ``drawn`` are the drawn rows."""
+        from bokeh.models import Line, Range1d, VArea
         from bokeh.models.annotations.geometry import Span
 
         edge = REACH * self.limit or float(np.abs(self.rest).max(initial=0.0)) or 1.0
@@ -116,10 +109,8 @@ class Residuals:
             x_axis=axis,
             caption=[f"{self.summary()}, three robust standard deviations", *notes],
         )
-        plot.x_range, plot.y_range = (
-            above.x_range,
-            Range1d(start=-1.05 * edge * chosen.factor, end=1.05 * edge * chosen.factor),
-        )
+        plot.x_range = above.x_range
+        plot.y_range = Range1d(start=-1.05 * edge * chosen.factor, end=1.05 * edge * chosen.factor)
         ends = [
             float(self.size[self.size > 0].min() if axis == "log" else self.size.min()),
             float(self.size.max()),
@@ -138,29 +129,15 @@ class Residuals:
             text=[self.text(value) for value in self.rest[rows].tolist()],
             value=[quantity(value, self.unit) for value in self.values[rows].tolist()],
         )
-        dots = plot.add_glyph(
-            data,
-            Scatter(
-                x="x",
-                y="y",
-                size=4,
-                line_color=BLUE,
-                fill_color=BLUE,
-                line_alpha=0.35,
-                fill_alpha=0.35,
-            ),
-        )
-        hover(plot, [dots], [("residual", "@text"), ("value", "@value"), ("size", "@size")])
+        points = dots(plot, data, BLUE, 4, alpha=0.35)
+        hover(plot, [points], [("residual", "@text"), ("value", "@value"), ("size", "@size")])
         at, middle = self.medians
         shown = (at > 0) | (axis == "linear")
         medians = source(x=at[shown], y=middle[shown] * chosen.factor)
         line = plot.add_glyph(medians, Line(x="x", y="y", line_color=VERMILLION, line_width=2))
-        square = Scatter(
-            x="x", y="y", marker="square", size=6, line_color=VERMILLION, fill_color=VERMILLION
-        )
-        marks = plot.add_glyph(medians, square)
+        marks = dots(plot, medians, VERMILLION, 6, marker="square")
         entries: list[tuple[str, list[Any]]] = [
-            ("rows", [dots]),
+            ("rows", [points]),
             ("medians", [line, marks]),
             ("±3 robust s. d.", [band]),
         ]
@@ -169,9 +146,7 @@ class Residuals:
 
     @cached_property
     def medians(self) -> tuple[Floats, Floats]:
-        """Median size and residual of up to so many stretches of sizes with equally many rows; rows
-        of one size stay together.
-        """
+        """Median size and residual of some stretches of sizes with equally many rows."""
         order = np.argsort(self.size, kind="stable")
         size, rest = self.size[order], self.rest[order]
         ends = np.linspace(0, len(size), STRETCHES + 1)[1:-1].astype(np.int64)
@@ -206,9 +181,7 @@ class StoredCurve:
 def stored(
     profiles: Iterable[Profile], sample: DrawnSample, axis: AxisScale
 ) -> tuple[list[StoredCurve], int]:
-    """The stored curves of a sample, from its newest profile that has any, and the number of
-    unreadable entries.
-    """
+    """A sample's stored curves, of its newest profile that has any; how many are unreadable."""
     for profile in sorted(profiles, key=lambda measured: measured.collected.started, reverse=True):
         same = (
             profile.job.label == sample.unit.job and profile.job.collector == sample.unit.collector
@@ -251,11 +224,9 @@ def _smooth(entry: CurveEntry) -> StoredCurve:
     band = entry.band if isinstance(entry, LowessEntry) else None
     if band is not None and {len(end) for end in band} != {len(x)}:
         raise ValueError("this is not a band of these points")
-    ends = (
-        (np.asarray(band[0], dtype=np.float64), np.asarray(band[1], dtype=np.float64))
-        if band
-        else None
-    )
+    ends = None
+    if band:
+        ends = (np.asarray(band[0], dtype=np.float64), np.asarray(band[1], dtype=np.float64))
     values = ((name, getattr(entry, name, UNSET)) for name in DETAILS)
     words = [
         f"{name} {value if isinstance(value, str) else number(value)}"

@@ -73,16 +73,12 @@ class FigureArchive:
         return plots
 
     def text(self) -> str:
-        """All figures, without any character that could end the element around them; nothing can be
-        added afterwards.
-        """
+        """All figures, with nothing that could end the element around them; then it is closed."""
         return _text(self._bytes + self._stream.flush())
 
 
 class _References:
-    """Replaces long columns by references, and the models' numbers by such as count from 1 in every
-    figure.
-    """
+    """Replaces long columns by references, and models' numbers by such as count from 1."""
 
     def __init__(self, columns: dict[str, int], target: str) -> None:
         self.new: list[str] = []
@@ -91,9 +87,7 @@ class _References:
         self._identities: dict[str, str] = {}
 
     def identity(self, number: str) -> str:
-        """The model's new number; the first one is that of the root, which no other figure may
-        have.
-        """
+        """The model's new number; the first is the root's, which no other figure may have."""
         count = len(self._identities)
         return self._identities.setdefault(number, str(count) if count else self._target)
 
@@ -106,11 +100,9 @@ class _References:
                 for key, item in value.items()
             }
         if isinstance(value, list | tuple):
-            return (
-                self._shared(value)
-                if len(value) >= SHARED and _plain(value)
-                else [self.of(item) for item in value]
-            )
+            if len(value) >= SHARED and _plain(value):
+                return self._shared(value)
+            return [self.of(item) for item in value]
         return value
 
     def _shared(self, column: Any) -> dict[str, int]:
@@ -122,9 +114,7 @@ class _References:
 
 
 def _plain(value: Any) -> bool:
-    """Whether a list has only numbers and texts, or pairs of these: no models, which have numbers
-    of their own.
-    """
+    """Whether a list has only numbers and texts, or pairs of these: no numbered models."""
     pairs = (
         item if isinstance(item, list | tuple) and len(item) < SHARED else (item,) for item in value
     )
@@ -153,9 +143,7 @@ def _json(value: Any) -> str:
 
 
 def _whole(layout: UIElement, backend: Backend) -> tuple[Any, int]:
-    """The document as bokeh makes it, by nothing but what it publishes, and how many plots it
-    has.
-    """
+    """The document as bokeh makes it, by what it publishes, and how many plots it has."""
     from bokeh.document import Document
     from bokeh.models import Plot
 
@@ -171,9 +159,7 @@ def _whole(layout: UIElement, backend: Backend) -> tuple[Any, int]:
 
 
 def _sparse(layout: UIElement, backend: Backend) -> tuple[Any, int]:
-    """The same in an eighth of the time: bokeh reads the defaults of every property of every model,
-    only to leave them out.
-    """
+    """The same in an eighth of the time: bokeh reads all defaults, to leave them out."""
     import bokeh
     from bokeh.core.serialization import AnyRep, Serializer
     from bokeh.model import Model

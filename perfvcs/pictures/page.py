@@ -59,11 +59,10 @@ def render(
         (view_table for view_table in listed if view_table is not None),
         page_table.table() if page_table else None,
     )
-    sketches = (
-        [piece for piece in pieces(subject, curves=False) if piece.scope == "sample"]
-        if sketched
-        else []
-    )
+    if sketched:
+        sketches = [piece for piece in pieces(subject, curves=False) if piece.scope == "sample"]
+    else:
+        sketches = []
     drawing = draw(
         subject,
         [each for each in drawn if not (sketched and each.view.scope in SKETCHED)],
@@ -81,15 +80,13 @@ def render(
         + _file("listing.js")
         + (_file("further.js") if more.count else "")
     )
-    folded = (
-        compressed(
+    folded = ""
+    if table and table.rows[UNCOMPRESSED_ROWS:]:
+        folded = compressed(
             str(
                 macros.rows(table, table.rows[UNCOMPRESSED_ROWS:], drawing.anchors, subject.sources)
             )
         )
-        if table and table.rows[UNCOMPRESSED_ROWS:]
-        else ""
-    )
     return template.render(
         title=shorten(subject.title, 160) or "perfvcs",
         full_title=shorten(subject.title, 10_000) or "perfvcs",
@@ -114,9 +111,7 @@ def render(
 
 
 def _missing(more: Further) -> list[str]:
-    """In words, how many pairs of benchmark and metric have neither a figure nor the numbers for
-    one.
-    """
+    """How many pairs of benchmark and metric have neither a figure nor the numbers for one."""
     if not more.missing:
         return []
     return [
@@ -178,9 +173,7 @@ def _verbatim(script: str) -> Markup:
 
 
 def _policy(*scripts: str) -> str:
-    """A content security policy that allows these scripts by their hashes, styles and images of the
-    page itself, and no request.
-    """
+    """A content security policy with these scripts' hashes, own styles and images, no request."""
     hashes = (
         base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts
     )

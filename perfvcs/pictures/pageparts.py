@@ -7,22 +7,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from perfvcs.check import Change
 from perfvcs.check.subject import Subject
 from perfvcs.profile import Profile, Resources, is_derived
 from perfvcs.profile.naming import drawn, is_whole
 from perfvcs.profile.summary import max_sizes
 from perfvcs.profile.workloads import joined
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.words import ambiguous, metric_rank
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfvcs.check import Change
 
 # sets of profiles whose cuts and samples are kept: both sides of a page, by size and over all sizes
 KEPT_CUTS = 4
@@ -55,15 +51,15 @@ class _Columns:
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
-        self._floats: dict[str, NDArray[np.float64]] = {}
-        self._integers: dict[str, NDArray[np.int64]] = {}
+        self._floats: dict[str, Floats] = {}
+        self._integers: dict[str, Integers] = {}
 
-    def floats(self, name: str) -> NDArray[np.float64]:
+    def floats(self, name: str) -> Floats:
         if name not in self._floats:
             self._floats[name] = self.profile.resources.array(name)
         return self._floats[name]
 
-    def integers(self, name: str) -> NDArray[np.int64]:
+    def integers(self, name: str) -> Integers:
         if name not in self._integers:
             self._integers[name] = np.asarray(self.profile.resources.integers(name), dtype=np.int64)
         return self._integers[name]
@@ -73,7 +69,7 @@ class RowCut(NamedTuple):
     """Some rows of a profile."""
 
     columns: _Columns
-    rows: NDArray[np.int64]
+    rows: Integers
 
     @property
     def profile(self) -> Profile:
@@ -106,9 +102,7 @@ class Part:
 
     @property
     def traced(self) -> bool:
-        """Whether its profiles have call stacks, which show all parts of a program together; the
-        parts are not judged.
-        """
+        """Whether its profiles have call stacks, which show all unjudged parts together."""
         cuts = (*self.baseline, *self.target)
         if self.unit.whole or any(cut.profile.stacks is None for cut in cuts):
             return False
@@ -134,9 +128,7 @@ class Part:
 
 
 def _cuts(profile: Profile, *, whole: bool = False) -> dict[DrawnUnit, RowCut]:
-    """Row numbers per unit, in row order; a unit with many sizes is one, as in
-    ``summary.summarise``, with ``whole`` every unit.
-    """
+    """Row numbers per unit, in order; units of many sizes are one, with ``whole`` every one."""
     rows = profile.resources
     if not len(rows):
         return {}
@@ -169,7 +161,7 @@ def _cuts(profile: Profile, *, whole: bool = False) -> dict[DrawnUnit, RowCut]:
     return cuts
 
 
-def places(profile: Profile) -> dict[DrawnUnit, NDArray[np.int64]]:
+def places(profile: Profile) -> dict[DrawnUnit, Integers]:
     """The row numbers of each unit of a profile."""
     return {unit: cut.rows for unit, cut in _cuts(profile).items()}
 
@@ -180,7 +172,6 @@ def measured(profile: Profile) -> list[str]:
 
 
 def _narrow(cut: RowCut, metric: str) -> Profile:
-    """A profile of one unit and metric."""
     rows = cut.profile.resources
     whole, places = len(cut.rows) == len(rows), cut.rows.tolist()
     unit = rows.names[rows.uid[places[0]]]
@@ -250,9 +241,7 @@ def parts(subject: Subject, *, whole: bool = False) -> list[Part]:
 
 @dataclass(frozen=True)
 class Naming:
-    """Names of the benchmarks of a subject, with the collector if several measured the same
-    name.
-    """
+    """Names of the benchmarks of a subject, with the collector if several measured one."""
 
     several: set[BenchmarkKey]
     collectors: Mapping[str, str]
@@ -301,9 +290,7 @@ class HeldProfile:
 
 @lru_cache(maxsize=KEPT_CUTS)
 def cut_all(held: tuple[HeldProfile, ...], *, whole: bool) -> tuple[dict[DrawnUnit, RowCut], ...]:
-    """The units of each profile that has rows; with ``whole`` also of those over the sizes of
-    workloads.
-    """
+    """The units of each profile with rows; with ``whole`` also over workloads' sizes."""
     profiles = [holder.profile for holder in held]
     return tuple(
         filter(

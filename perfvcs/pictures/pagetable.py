@@ -42,9 +42,7 @@ class PageTable:
     most: int = METRIC_COLUMNS_SHOWN
 
     def table(self) -> Listing:
-        """A row per benchmark, a column for each of the most telling metrics, and one for what
-        changed in others.
-        """
+        """A row per benchmark, a column per most telling metric, and one for other changes."""
         metrics = sorted({metric for row in self.cells.values() for metric in row}, key=metric_rank)
         shown, others = metrics[: self.most], metrics[self.most :]
         bound = max(300, FULL_NAMES_CHARACTERS // max(1, min(MOST_TABLE_ROWS, len(self.cells))))
@@ -61,20 +59,17 @@ class PageTable:
         if not told:
             rows = [replace(row, cells=row.cells[:-1]) for row in rows]
         left_out = len(self.cells) - MOST_TABLE_ROWS
-        notes = (
-            [*self.notes, f"{left_out:,} more benchmarks are not listed."]
-            if left_out > 0
-            else self.notes
-        )
+        if left_out > 0:
+            notes = [*self.notes, f"{left_out:,} more benchmarks are not listed."]
+        else:
+            notes = self.notes
         columns = [Column(metric_name(metric)) for metric in shown] + (
             [Column("changes in other metrics")] if told else []
         )
         return Listing(self.heading, self.caption, columns, rows, notes)
 
     def sentence(self, key: BenchmarkKey | None, metric: str) -> str:
-        """One line about a benchmark (None: all of them) under one metric; with several
-        environments, the first.
-        """
+        """One line about a benchmark (None: all) under a metric; the first of environments."""
         if key is None:
             words = Counter(row[metric].word for row in self.cells.values() if metric in row)
             return tallied([(word, words[word]) for word in SEEN if words[word]])
@@ -92,9 +87,7 @@ class PageTable:
 
 
 def overview(subject: Subject) -> PageTable | None:
-    """The table that goes with a subject: verdicts, the history's newest state, or the centres of
-    one revision.
-    """
+    """The table of a subject: verdicts, the history's newest state, or one revision's centres."""
     if subject.report is not None:
         return _verdicts(subject.report, Naming.of(subject))
     if subject.history:
@@ -105,9 +98,7 @@ def overview(subject: Subject) -> PageTable | None:
 def _remaining(
     row: Mapping[str, TableCell], others: Sequence[str], *, alone: bool
 ) -> TableCell | None:
-    """Changes in metrics without a column; with ``alone``, because the benchmark has no others, all
-    of them.
-    """
+    """Changes in metrics without a column; with ``alone``, of no others, all of them."""
     notable = {
         metric: row[metric]
         for metric in others
@@ -117,11 +108,9 @@ def _remaining(
         f"{cell.sign} {metric_name(metric)}: {cell.said}".rstrip()
         for metric, cell in notable.items()
     )
-    return (
-        TableCell(text, "\n".join(cell.finding for cell in notable.values() if cell.finding))
-        if notable
-        else None
-    )
+    if notable:
+        return TableCell(text, "\n".join(cell.finding for cell in notable.values() if cell.finding))
+    return None
 
 
 def _verdicts(report: Report, names: Naming) -> PageTable:
@@ -143,11 +132,10 @@ def _verdicts(report: Report, names: Naming) -> PageTable:
 
 
 def _verdict(change: Change) -> TableCell:
-    text = (
-        ""
-        if change.effect is None
-        else change_text(change.effect, change.low, change.high).replace(", ", ",\u00a0")
-    )
+    if change.effect is None:
+        text = ""
+    else:
+        text = change_text(change.effect, change.low, change.high).replace(", ", ",\u00a0")
     centres = [
         quantity(value, change.unit)
         for value in (change.baseline, change.target)
@@ -175,11 +163,10 @@ def _verdict(change: Change) -> TableCell:
 def _newest(history: Sequence[Series]) -> PageTable:
     cells: dict[tuple[BenchmarkKey, str], dict[str, TableCell]] = {}
     places = {series.environment: series for series in history}
-    names = (
-        dict(zip(places, environments(list(places.values())), strict=True))
-        if len(places) > 1
-        else {}
-    )
+    if len(places) > 1:
+        names = dict(zip(places, environments(list(places.values())), strict=True))
+    else:
+        names = {}
     for series in history:
         if series.points:
             newest = series.points[-1]

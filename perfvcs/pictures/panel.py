@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.pictures.canvas import FONT, MUTED, add_below, canvas, hover, plain, source, stepped
 from perfvcs.pictures.heat import Panel, Sheet, limits
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 from perfvcs.text.quantity import numbers, percent, quantity, scale, span
 
 if TYPE_CHECKING:
     from bokeh.models import ColorMapper
     from bokeh.plotting import figure
-    from numpy.typing import NDArray
 
 ROW_HEIGHT = 17  # pixels
 SHADE_BITS = 9  # of a shade: colours come in 256 steps
@@ -29,11 +28,11 @@ class Scheme:
     both of shape (rows, 1).
     """
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
     log: bool
 
-    def shades(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    def shades(self, mean: Floats) -> Floats:
         """From 0 to 1, of shape (rows, columns); NaN if there is no value, or no logarithm."""
         values = _logarithms(mean) if self.log else mean
         largest = np.maximum(np.abs(self.low), np.abs(self.high))
@@ -49,14 +48,12 @@ class Scheme:
         return float(10**interpolated) if self.log else interpolated
 
 
-def _logarithms(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _logarithms(values: Floats) -> Floats:
     return np.log10(np.where(values > 0, values, np.nan))
 
 
 def scheme(sheet: Sheet, *, log: bool) -> Scheme:
-    """Each row by its own range, else all by one, which begins at zero for what was recorded over
-    time.
-    """
+    """Each row by its own range, else all by one, from zero for what was recorded over time."""
     if log:
         panels = [
             panel._replace(cells=replace(panel.cells, mean=_logarithms(panel.cells.mean)))
@@ -146,7 +143,7 @@ def draw(sheet: Sheet, panel: Panel, colours: Scheme) -> figure:
     return plot
 
 
-def _hatch(plot: figure, empty: NDArray[np.bool_], edges: NDArray[np.float64]) -> None:
+def _hatch(plot: figure, empty: Flags, edges: Floats) -> None:
     """Mark the empty cells, those side by side as one box."""
     turns = np.diff(empty.astype(np.int64), axis=1, prepend=0, append=0)
     (row, start), (_, end) = np.nonzero(turns > 0), np.nonzero(turns < 0)
@@ -224,9 +221,7 @@ def _bar(plot: figure, sheet: Sheet, colours: Scheme) -> ColorMapper:
     return mapper
 
 
-def _texts(
-    sheet: Sheet, panel: Panel, row: NDArray[np.int64], column: NDArray[np.int64]
-) -> list[str]:
+def _texts(sheet: Sheet, panel: Panel, row: Integers, column: Integers) -> list[str]:
     """The tooltip of each cell: its mean and, if it has several values, their number and range."""
     cells = panel.cells
     texts = []

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 from perfvcs.pictures.sample import DrawnSample
 from perfvcs.profile import REPEATED
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.quantity import percent, quantity
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    RunsInOrder = list[NDArray[np.float64]]
+    RunsInOrder = list[Floats]
 
 
 CLUSTER_MARKERS = (
@@ -58,9 +56,9 @@ class ClusterCentres:
     ``labels`` is the cluster of each row of the sample, -1 for none; shape (rows,).
     """
 
-    centres: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    labels: NDArray[np.int64]
+    centres: Floats
+    shares: Floats
+    labels: Integers
 
     def each(self, unit: str) -> list[str]:
         """``62.0 % about 1.02 ms`` of every cluster."""
@@ -120,7 +118,7 @@ def clusters(sample: DrawnSample) -> ClusterCentres | None:
     return ClusterCentres(np.exp(mixed.centres), shares, labels)
 
 
-def _peaks(values: NDArray[np.float64]) -> int:
+def _peaks(values: Floats) -> int:
     """How many peaks the density of values has that are set apart by a valley.
 
     Of a Gaussian kernel whose bandwidth is half that of Silverman 1986, 3.31, which smooths two
@@ -167,7 +165,7 @@ def remarks(sample: DrawnSample, groups: ClusterCentres | None = None) -> list[s
     return [remark for remark in (_first(runs), _inside(runs), _over(medians)) if remark]
 
 
-def _first_cluster(labels: NDArray[np.int64], starts: NDArray[np.int64]) -> int | None:
+def _first_cluster(labels: Integers, starts: Integers) -> int | None:
     """The cluster whose values are the first ones of the executions, None if there is none."""
     first = np.zeros(len(labels), dtype=bool)
     first[starts] = True
@@ -183,9 +181,7 @@ def _first_cluster(labels: NDArray[np.int64], starts: NDArray[np.int64]) -> int 
 
 
 def _first(runs: RunsInOrder) -> str:
-    """Whether the first measurements are the extreme ones more often than chance makes them, and by
-    how much.
-    """
+    """Whether the first measurements are extreme more often than by chance, and how much."""
     if not runs:
         return ""
     apart = np.array([run[0] - np.median(run[1:]) for run in runs])
@@ -224,8 +220,7 @@ def _inside(runs: RunsInOrder) -> str:
     return _trend("inside an execution", follow, np.array(thirds))
 
 
-def _over(medians: NDArray[np.float64]) -> str:
-    """Whether the executions rise or fall."""
+def _over(medians: Floats) -> str:
     count = len(medians)
     if count < FEWEST_ORDERED:
         return ""
@@ -233,7 +228,7 @@ def _over(medians: NDArray[np.float64]) -> str:
     return _trend("over the executions", _rank_correlation(medians) * sqrt(count - 1), ends)
 
 
-def _trend(where: str, follow: float, ends: NDArray[np.float64]) -> str:
+def _trend(where: str, follow: float, ends: Floats) -> str:
     """A sentence where values follow the order beyond chance and by enough; ``ends`` are early and
     late ones, shape (runs, 2).
     """
@@ -243,7 +238,7 @@ def _trend(where: str, follow: float, ends: NDArray[np.float64]) -> str:
     return f"values {'rise' if size > 0 else 'fall'} by {percent(abs(size))[1:]} {where}"
 
 
-def _rank_correlation(values: NDArray[np.float64]) -> float:
+def _rank_correlation(values: Floats) -> float:
     """Spearman's coefficient of values and their places; 0 where all are equal.
 
     Ties have the mean of their ranks.

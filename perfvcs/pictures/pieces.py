@@ -101,9 +101,7 @@ def _rank(name: str) -> tuple[int, str]:
 def configured(
     subject: Subject, chosen: Iterable[Drawable], options: Mapping[str, str]
 ) -> list[Drawable]:
-    """These views with values in their fields, where they still fit; raises UsageError as
-    ``choose`` does.
-    """
+    """These views with values in their fields, where they still fit; raises as ``choose``."""
     drawables = {drawable.name: drawable for drawable in chosen}
     views = _configured({name: drawable.view for name, drawable in drawables.items()}, options)
     return [
@@ -116,9 +114,7 @@ def configured(
 
 
 def _configured(views: Mapping[str, View[Any]], options: Mapping[str, str]) -> dict[str, View[Any]]:
-    """The views with these values in their fields; raises UsageError for one that none has or that
-    a field cannot take.
-    """
+    """The views with these values in their fields; raises UsageError for what none can take."""
     fields_by_view = {name: _fields(view) for name, view in views.items()}
     every = sorted({field for own_fields in fields_by_view.values() for field in own_fields})
     for option in options:
@@ -204,7 +200,6 @@ def pieces(subject: Subject, *, curves: bool) -> Iterator[PagePiece]:
 
 
 def _courses(subject: Subject) -> Iterator[PagePiece]:
-    """The history of each benchmark under each metric."""
     groups = {
         (group[0].label, group[0].uid, group[0].size, group[0].metric): group
         for group in grouped(subject.history)
@@ -225,7 +220,6 @@ def _marked(piece: PagePiece, *, same: bool, remark: str = REMARK) -> PagePiece:
 
 
 def _effects(subject: Subject, names: Naming) -> Iterator[PagePiece]:
-    """The changes of each metric."""
     if subject.report is None:
         return
     same = moved_alike(subject.report)
@@ -285,9 +279,7 @@ class _Verdicts:
         }
 
     def of(self, part: Part) -> Change | None:
-        """The verdict on a part; one over sizes is that of its job, whatever workloads it was
-        measured with.
-        """
+        """The verdict on a part; one over sizes is that of its job, whatever the workloads."""
         series = [cut.profile.job.key for cut in (*part.target, *part.baseline)]
         keys = ((job, part.unit.uid, part.unit.size, part.metric) for job in series)
         series_key = next((key for key in keys if key in self._changes), None)

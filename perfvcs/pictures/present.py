@@ -62,9 +62,7 @@ def present(
 
 
 def _trend(values: Sequence[float], days: Sequence[str], newest: float) -> tuple[str, str]:
-    """The change since a year ago, or since the first values of a shorter series; and since
-    when.
-    """
+    """The change since a year ago, or since a shorter series' first values; and since when."""
     try:
         year_ago = (date.fromisoformat(days[-1]) - YEAR).isoformat()
     except ValueError:  # a commit without a date

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from math import isfinite
-from typing import TYPE_CHECKING
 
+from perfvcs.check import Change
+from perfvcs.check.subject import Subject
 from perfvcs.pictures.bundle import UnitRows
 from perfvcs.pictures.pageparts import (
     KEPT_CUTS,
@@ -18,24 +19,18 @@ from perfvcs.pictures.pageparts import (
     cut_all,
     measured,
 )
+from perfvcs.plugins.view import Unfit
 from perfvcs.profile import REPEATED, Metric, Profile
 from perfvcs.profile.summary import SAMPLER
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.quantity import interval as interval_text
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import metric_rank
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Numbers = NDArray[np.int64]
-    from perfvcs.check import Change
-
-
 INTERVAL = 0.1  # seconds between two samples of counters, where the job does not say
 FEWEST_FOR_INTERVAL = 3  # executions
 CENTRE_CONFIDENCE = 0.99
+TAKEN = [("execution", "@execution"), ("measurement", "@iteration")]  # of a row, in a tooltip
 
 
 @dataclass(frozen=True)
@@ -52,15 +47,13 @@ class BinColumns:
     edges: Floats
     unit: str = ""
 
-    def place(self, numbers: Numbers) -> Numbers:
+    def place(self, numbers: Integers) -> Integers:
         """The bin of each number."""
         return (numbers - self.first) // self.step
 
 
-def numbered(sides: Sequence[Numbers], most: int) -> list[BinColumns]:
-    """Bins of the numbers of each side, as wide on every side, at most ``most`` of them; an edge is
-    the first number of its bin.
-    """
+def numbered(sides: Sequence[Integers], most: int) -> list[BinColumns]:
+    """Bins of each side's numbers, equally wide, at most ``most``; edges are first numbers."""
     first = min(int(numbers.min()) for numbers in sides if len(numbers))
     spans = [int(numbers.max()) - first + 1 if len(numbers) else 1 for numbers in sides]
     step = -(-max(spans) // most)
@@ -71,9 +64,7 @@ def numbered(sides: Sequence[Numbers], most: int) -> list[BinColumns]:
 
 
 def seconds(columns: BinColumns, rows: UnitRows) -> BinColumns:
-    """The same bins with edges in seconds: by the moments of the rows, or the interval between
-    samples; as they are where both lack.
-    """
+    """The same bins with edges in seconds, by moments or intervals; as they are without both."""
     place, timed = columns.place(rows.iteration), np.isfinite(rows.when)
     starts = np.full(columns.count, np.inf)
     np.minimum.at(starts, place[timed], rows.when[timed])
@@ -142,15 +133,13 @@ def no_interval(executions: int) -> str:
 
 
 def stated(change: Change | None, *, newer: bool) -> float | None:
-    """The level of the target, or of the baseline, as a verdict states it; None if it states no
-    effect.
-    """
+    """The level of the target or baseline as a verdict states it; None without an effect."""
     if change is None or change.effect is None:
         return None
     return change.target if newer else change.baseline
 
 
-def centre(medians: NDArray[np.float64]) -> Centre | None:
+def centre(medians: Floats) -> Centre | None:
     """The centre of executions' medians, shape (executions,); None for an empty array."""
     from perfvcs.statistics.difference import interval
 
@@ -183,17 +172,16 @@ class DrawnSample:
     meaning: Metric
     environment: str
     commit: str
-    execution: NDArray[np.int64]
-    iteration: NDArray[np.int64]
-    mark: NDArray[np.int64]
-    size: NDArray[np.float64]
-    values: NDArray[np.float64]
-    sessions: tuple[str, ...]
+    execution: Integers
+    iteration: Integers
+    mark: Integers
+    size: Floats
+    values: Floats
     paired: tuple[tuple[str, int], ...]
-    said: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    said: Mapping[str, Floats] = field(default_factory=dict)
 
     @cached_property
-    def medians(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def medians(self) -> tuple[Integers, Floats]:
         """Executions and their medians; rows of executions that were repeated are left out."""
         counting = self.mark != REPEATED
         execution, values = self.execution[counting], self.values[counting]
@@ -210,6 +198,15 @@ class DrawnSample:
         return centre(self.medians[1])
 
 
+def of_one_revision(subject: Subject, instead: str = "") -> list[Profile]:
+    """The profiles of a subject that has one revision, with rows; raises Unfit for others."""
+    if subject.baseline:
+        raise Unfit(f"it draws one revision, not two{instead}")
+    if not any(len(profile.resources) for profile in subject.target):
+        raise Unfit("there are no measurements")
+    return list(subject.target)
+
+
 def samples(profiles: Sequence[Profile], *, whole: bool = False) -> list[DrawnSample]:
     """The samples of profiles, sessions of one environment joined in the order in which they
     started; ``whole`` as in ``parts``.
@@ -223,7 +220,7 @@ def samples(profiles: Sequence[Profile], *, whole: bool = False) -> list[DrawnSa
 
 @lru_cache(maxsize=KEPT_CUTS)
 def _sampled(held: tuple[HeldProfile, ...], *, whole: bool) -> tuple[DrawnSample, ...]:
-    alike: dict[tuple[DrawnUnit, str, str, str], list[tuple[RowCut, NDArray[np.float64]]]] = {}
+    alike: dict[tuple[DrawnUnit, str, str, str], list[tuple[RowCut, Floats]]] = {}
     for cuts in sorted(
         cut_all(held, whole=whole), key=lambda cuts: _profile(cuts).collected.started
     ):
@@ -246,12 +243,12 @@ def _profile(cuts: Mapping[DrawnUnit, RowCut]) -> Profile:
 
 
 def _join(
-    unit: DrawnUnit, metric: str, environment: str, cuts: list[tuple[RowCut, NDArray[np.float64]]]
+    unit: DrawnUnit, metric: str, environment: str, cuts: list[tuple[RowCut, Floats]]
 ) -> DrawnSample:
-    columns: dict[str, list[NDArray[np.int64]]] = {"execution": [], "iteration": [], "mark": []}
+    columns: dict[str, list[Integers]] = {"execution": [], "iteration": [], "mark": []}
     kept_values, sizes, names, after = [], [], [], 0
     recorded = {name for cut, _ in cuts for name in cut.profile.metrics}
-    remarks: dict[str, list[NDArray[np.float64]]] = {
+    remarks: dict[str, list[Floats]] = {
         word: [] for word in ROW_REMARKS if f"{metric}.{word}" in recorded
     }
     for cut, values in cuts:
@@ -265,11 +262,10 @@ def _join(
         kept_values.append(values[finite])
         for word, column_of in remarks.items():
             name = f"{metric}.{word}"
-            remark = (
-                cut.columns.floats(name)[cut.rows]
-                if name in cut.profile.metrics
-                else np.full(len(cut.rows), np.nan)
-            )
+            if name in cut.profile.metrics:
+                remark = cut.columns.floats(name)[cut.rows]
+            else:
+                remark = np.full(len(cut.rows), np.nan)
             column_of.append(remark[finite])
         sized = cut.profile.resources.size is not None
         sizes.append(
@@ -289,7 +285,6 @@ def _join(
         np.concatenate(columns["mark"]),
         np.concatenate(sizes),
         np.concatenate(kept_values),
-        tuple(dict.fromkeys(session for session, _ in names)),
         tuple(names),
         {word: np.concatenate(column) for word, column in remarks.items()},
     )

@@ -120,9 +120,7 @@ class Chromium:
         return result
 
     def run(self, script: str) -> Any:
-        """The value of an expression in the page, awaited where it is a promise; raises
-        BrowserFailed if it throws.
-        """
+        """The value of an expression in the page, awaited; raises BrowserFailed if it throws."""
         result = self.call(
             "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
         )
@@ -151,7 +149,6 @@ class Chromium:
                 raise BrowserFailed(self._gone()) from None
 
     def _next(self, until: float) -> bytes:
-        """The next message, whole."""
         while b"\0" not in self._left:
             ready, _, _ = select.select([self._answers], [], [], max(0.0, until - time.monotonic()))
             if not ready:
@@ -189,9 +186,7 @@ class Chromium:
 
 
 class _Spawned(NamedTuple):
-    """A process that reads commands from one pipe and writes answers to another; our ends of
-    both.
-    """
+    """A process that reads commands from one pipe and writes answers to another: our ends."""
 
     pid: int
     commands: int

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 import msgspec
 
@@ -19,15 +19,11 @@ from perfvcs.pictures.pagetable import PageTable
 from perfvcs.pictures.pieces import Drawable, PagePiece, fitted, pieces
 from perfvcs.pictures.sample import samples
 from perfvcs.plugins.view import Scope
-from perfvcs.system.numeric import np
+from perfvcs.profile import Profile
+from perfvcs.system.numeric import Floats, np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import scale
 from perfvcs.text.words import FIRST_METRICS, metric_name
-
-if TYPE_CHECKING:
-    from perfvcs.pictures.sample import Floats
-    from perfvcs.profile import Profile
-
 
 ROOM = 24_000  # characters in a page, compressed
 MOST = 600  # figures
@@ -101,9 +97,7 @@ def _numbers(piece: PagePiece, table: PageTable | None) -> FigureNumbers | None:
 
 
 def _columns(profiles: Sequence[Profile], *, sized: bool) -> tuple[Floats, Floats]:
-    """Sizes and means of a side, or the medians of its executions (with sizes of no meaning);
-    evenly spaced ones of many.
-    """
+    """Sizes and means of a side, or its executions' medians; evenly spaced ones of many."""
     drawn = samples(profiles, whole=True)
     if not sized:
         values = np.concatenate([np.empty(0), *(sample.medians[1] for sample in drawn)])
@@ -112,11 +106,10 @@ def _columns(profiles: Sequence[Profile], *, sized: bool) -> tuple[Floats, Float
     value = np.concatenate([np.empty(0), *(sample.values for sample in drawn)])
     there, which = np.unique(size[np.isfinite(size)], return_inverse=True)
     means = np.bincount(which, value[np.isfinite(size)]) / np.maximum(1, np.bincount(which))
-    shown = (
-        np.unique(np.linspace(0, len(there) - 1, min(SIDE_POINTS, len(there))).astype(int))
-        if len(there)
-        else np.empty(0, int)
-    )
+    if len(there):
+        shown = np.unique(np.linspace(0, len(there) - 1, min(SIDE_POINTS, len(there))).astype(int))
+    else:
+        shown = np.empty(0, int)
     return there[shown], means[shown]
 
 
@@ -136,9 +129,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class FigureBlock:
-    """The figures of one metric, what diagnostics among them have to say, and tables that belong to
-    them.
-    """
+    """The figures of one metric, what diagnostics have to say, and tables that belong to them."""
 
     heading: str
     figures: list[Figure]
@@ -200,10 +191,8 @@ class PageFigures:
         block, complete = FigureBlock(metric_name(piece.metric), [], remarks), True
         for (name, view, data), remark in islice(telling, 1 if folded else None):
             both = len(self.sections) + (section is None) <= BOTH
-            layout, number = (
-                view.bounded(points=points, both=both).render(data),
-                f"f{self.figures + 1}",
-            )
+            layout = view.bounded(points=points, both=both).render(data)
+            number = f"f{self.figures + 1}"
             plots = self.archive.add(
                 layout, number, room - FIGURE_OVERHEAD * self.figures if self.figures else None
             )
@@ -271,10 +260,8 @@ def draw(
     )
     echoes = [] if asked else [piece for piece in cut if piece.echo]
     cut = [piece for piece in cut if asked or not piece.echo]
-    figures, points = (
-        PageFigures(FigureArchive(backend), table, asked),
-        _points(len(cut) * len(chosen)),
-    )
+    figures = PageFigures(FigureArchive(backend), table, asked)
+    points = _points(len(cut) * len(chosen))
     for piece in cut:
         drawn = False
         if figures.plots < FIGURES and len(figures.left_out) < MISSES:

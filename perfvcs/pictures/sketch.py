@@ -70,9 +70,7 @@ class Rise(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Outline:
-    """The levels of one series and its changes, each with what it says, as far as their commits are
-    drawn; oldest first.
-    """
+    """The levels of one series and its changes with what they say, as drawn; oldest first."""
 
     levels: list[LevelLine]
     rises: list[tuple[Step, Rise]]
@@ -148,9 +146,7 @@ def drawn(
 
 
 def between(rises: Iterable[Rise], first: int, last: int) -> list[LevelLine]:
-    """The levels around changes (oldest first) of a series from its ``first`` commit to its
-    ``last``; none without changes.
-    """
+    """The levels around changes (oldest first) from the ``first`` to the ``last`` commit."""
     return [
         line for line in _between(list(rises), first - 0.5, last + 0.5) if line.left < line.right
     ]

@@ -7,16 +7,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from perfvcs.check.subject import Subject
 from perfvcs.profile import REPEATED, Metric, Profile, is_derived
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.words import metric_rank
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 LEVELS = 100  # of callers; what is deeper counts for the frame at the last level
 BATCHES = 200  # of executions that are told apart
@@ -33,9 +29,7 @@ class StackGroup(NamedTuple):
 
 @dataclass(frozen=True)
 class Traces:
-    """The profiles of a group, and the metrics that have values in rows with stacks; their trees
-    are made once.
-    """
+    """The profiles of a group, and the metrics with values in rows with stacks; trees are kept."""
 
     profiles: Subject
     metrics: dict[str, Metric]
@@ -65,17 +59,17 @@ class FrameTree:
     """
 
     frames: list[str]
-    frame: NDArray[np.int64]
-    parent: NDArray[np.int64]
-    depth: NDArray[np.int64]
-    total: NDArray[np.float64]
-    own: NDArray[np.float64]
-    ends: NDArray[np.int64]
+    frame: Integers
+    parent: Integers
+    depth: Integers
+    total: Floats
+    own: Floats
+    ends: Integers
     counts: tuple[float, float]
     deeper: bool
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """Each node's part of all, of shape (nodes, 2); 0 on a side without anything."""
         return self.total / np.where(self.total[0] > 0, self.total[0], 1.0)
 
@@ -136,9 +130,7 @@ def metrics(subject: Subject) -> dict[str, Metric]:
 
 
 def tree(subject: Subject, metric: str) -> FrameTree:
-    """The tree of all stacks of both sides, by one metric; children are in the order of their
-    names.
-    """
+    """The tree of all stacks of both sides, by one metric; children by their names."""
     sides = _sides(subject)
     names = sorted(
         {
@@ -150,12 +142,10 @@ def tree(subject: Subject, metric: str) -> FrameTree:
         }
     )
     numbers = {name: number for number, name in enumerate(names)}
-    codes, lengths, weights, counts = (
-        [np.empty(0, np.int64)],
-        [np.empty(0, np.int64)],
-        [np.empty((0, 2))],
-        [0.0, 0.0],
-    )
+    codes = [np.empty(0, np.int64)]
+    lengths = [np.empty(0, np.int64)]
+    weights = [np.empty((0, 2))]
+    counts = [0.0, 0.0]
     for place, side in enumerate(sides):
         rows_of_side = [_rows(profile, metric) for profile in side]
         executions = max(1, sum(rows.executions for rows in rows_of_side))
@@ -186,18 +176,15 @@ def tree(subject: Subject, metric: str) -> FrameTree:
 
 
 class _Rows(NamedTuple):
-    """The rows of a profile that count, of shape (rows,): stack, value, execution from 0; and how
-    many executions there were.
-    """
+    """The rows that count, (rows,): stack, value, execution from 0; and how many executions."""
 
-    trace: NDArray[np.int64]
-    values: NDArray[np.float64]
-    execution: NDArray[np.int64]
+    trace: Integers
+    values: Floats
+    execution: Integers
     executions: int
 
 
 def _sides(subject: Subject) -> list[list[Profile]]:
-    """The profiles with stacks of baseline and target."""
     baseline = [profile for profile in subject.baseline if traced(profile)]
     return [baseline, [profile for profile in subject.target if traced(profile)]]
 
@@ -219,9 +206,7 @@ def _rows(profile: Profile, metric: str) -> _Rows:
     return _Rows(trace[positive], values[positive], place[positive].astype(np.int64), len(pairs))
 
 
-def repeats(
-    tree: FrameTree, subject: Subject, metric: str, nodes: NDArray[np.int64]
-) -> list[NDArray[np.float64]]:
+def repeats(tree: FrameTree, subject: Subject, metric: str, nodes: Integers) -> list[Floats]:
     """What each execution has of ``nodes`` with their callees: arrays of (nodes, executions), for
     baseline and target.
 
@@ -255,12 +240,8 @@ def repeats(
     return arrays
 
 
-def _with_callees(
-    tree: FrameTree, nodes: NDArray[np.int64], amounts: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The sums over each node and all below it; ``nodes`` ascend, so that the levels follow one
-    another.
-    """
+def _with_callees(tree: FrameTree, nodes: Integers, amounts: Floats) -> Floats:
+    """The sums over each node and all below it; ``nodes`` ascend, levels in order."""
     parents = np.searchsorted(nodes, tree.parent[nodes])
     for level in reversed(_levels(tree.depth[nodes])):
         np.add.at(amounts, parents[level], amounts[level])
@@ -269,9 +250,9 @@ def _with_callees(
 
 def _grow(
     names: list[str],
-    codes: NDArray[np.int64],
-    lengths: NDArray[np.int64],
-    weights: NDArray[np.float64],
+    codes: Integers,
+    lengths: Integers,
+    weights: Floats,
     counts: tuple[float, float],
 ) -> FrameTree:
     """All stacks at once, a level at a time."""
@@ -308,21 +289,14 @@ def _grow(
     )
 
 
-def _sums(
-    which: NDArray[np.int64], weights: NDArray[np.float64], count: int
-) -> NDArray[np.float64]:
-    """The sums of both columns per number."""
+def _sums(which: Integers, weights: Floats, count: int) -> Floats:
     return np.stack(
         [np.bincount(which, weights=weights[:, side], minlength=count) for side in (0, 1)], axis=1
     )
 
 
-def spans(
-    tree: FrameTree, width: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The left and right end of all nodes (0 to 1), given their widths; siblings stand together,
-    ordered by name.
-    """
+def spans(tree: FrameTree, width: Floats) -> tuple[Floats, Floats]:
+    """The left and right end of all nodes (0 to 1) by widths; siblings ordered by name."""
     left = np.zeros(len(width))
     for level in _levels(tree.depth):
         parent = tree.parent[level]
@@ -332,7 +306,7 @@ def spans(
     return left, left + width
 
 
-def _levels(depth: NDArray[np.int64]) -> list[slice]:
+def _levels(depth: Integers) -> list[slice]:
     """The range of rows of each level below the first; depths ascend."""
     return [
         slice(*ends)
@@ -340,18 +314,17 @@ def _levels(depth: NDArray[np.int64]) -> list[slice]:
     ]
 
 
-def widest(width: NDArray[np.float64], most: int, least: float) -> NDArray[np.int64]:
+def widest(width: Floats, most: int, least: float) -> Integers:
     """Numbers of at most ``most`` nodes, all of at least the width ``least``; no child is wider
     than its parent, so parents are there.
     """
     nodes = np.flatnonzero(width >= least)
     if len(nodes) > most:
         bound = np.partition(width[nodes], len(nodes) - most)[len(nodes) - most]
-        nodes = (
-            nodes[width[nodes] > bound]
-            if np.count_nonzero(width[nodes] >= bound) > most
-            else nodes[width[nodes] >= bound]
-        )
+        if np.count_nonzero(width[nodes] >= bound) > most:
+            nodes = nodes[width[nodes] > bound]
+        else:
+            nodes = nodes[width[nodes] >= bound]
     return nodes if len(nodes) else np.zeros(1, np.int64)
 
 

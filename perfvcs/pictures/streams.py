@@ -20,17 +20,13 @@ from perfvcs.pictures.sample import (
     seconds,
 )
 from perfvcs.profile.summary import SAMPLER
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Flags, Floats, Integers, np
 from perfvcs.text.quantity import span
 from perfvcs.text.words import metric_name, plural
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfvcs.pictures.sample import BinColumns
     from perfvcs.statistics.difference import Interval
 
-    Floats = NDArray[np.float64]
 
 MOST_NAMED_COUNTERS = 4  # counters that are left out
 OWN_AXES_RATIO = 5  # times as long as the other revision, from which the two have axes of their own
@@ -55,7 +51,7 @@ class Stream:
     mean: Floats
     low: Floats
     high: Floats
-    count: NDArray[np.int64]
+    count: Integers
     step: int
     rows: int
 
@@ -100,8 +96,8 @@ def _largest(rows: UnitRows) -> float:
 
 
 def _amounts(
-    rows: UnitRows, columns: BinColumns, code: NDArray[np.int64], count: int
-) -> tuple[Floats, NDArray[np.bool_]]:
+    rows: UnitRows, columns: BinColumns, code: Integers, count: int
+) -> tuple[Floats, Flags]:
     """What each part has on average over the moments of a bin, in each execution, and in which bins
     an execution has any.
 
@@ -123,9 +119,7 @@ def _amounts(
 
 
 def _interval(values: Floats) -> Interval:
-    """Mean and 99 % interval of each column over the rows that are not NaN, by Student's t; NaN if
-    it has fewer than three.
-    """
+    """Mean and 99 % interval of each column's known rows, by Student's t; NaN below three."""
     from perfvcs.statistics.difference import Interval
     from perfvcs.statistics.student import quantile
 
@@ -198,15 +192,12 @@ def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
 def _timed(columns: list[BinColumns], sides: Sequence[HeatSide]) -> list[BinColumns]:
     """With edges in seconds where all sides know them."""
     timed = [seconds(bins, side.rows[0]) for bins, side in zip(columns, sides, strict=True)]
-    return (
-        timed
-        if all(bins.unit for bins in timed)
-        else [replace(bins, edges=bins.edges - 0.5) for bins in columns]
-    )
+    if all(bins.unit for bins in timed):
+        return timed
+    return [replace(bins, edges=bins.edges - 0.5) for bins in columns]
 
 
 def _spans(columns: BinColumns) -> list[str]:
-    """The labels of the columns of time."""
     edges = columns.edges.tolist()
     if columns.unit:
         return [span(start, end, "s") for start, end in pairwise(edges)]
@@ -245,22 +236,18 @@ def _moving(sheet: Sheet) -> Sheet:
     if not len(still):
         return sheet
     named = [plain(sheet.names[row], 24) for row in still[:MOST_NAMED_COUNTERS].tolist()]
-    more = (
-        f" and {len(still) - MOST_NAMED_COUNTERS:,} more"
-        if len(still) > MOST_NAMED_COUNTERS
-        else ""
-    )
+    more = ""
+    if len(still) > MOST_NAMED_COUNTERS:
+        more = f" and {len(still) - MOST_NAMED_COUNTERS:,} more"
     note = f"{len(still):,} constant, left out: {', '.join(named)}{more}"
     return chosen(sheet, np.flatnonzero(high > low), [*sheet.notes, note])
 
 
 def _ranked(sheet: Sheet) -> Sheet:
-    """Those rows first that have the largest values."""
     return chosen(sheet, np.argsort(-limits(sheet)[1], kind="stable"), sheet.notes)
 
 
 def _first(sheet: Sheet, most: int) -> Sheet:
-    """At most so many rows."""
     if len(sheet.names) <= most:
         return sheet
     return chosen(

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.characters import columns, fitted
 from perfvcs.text.quantity import number
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 HEIGHT = 14  # lines of a plot, its axis and title left out
 NARROW = 1e-6  # share of its middle that an axis spans at least
@@ -47,9 +47,7 @@ class Axis:
     def over(
         cls, values: ArrayLike, label: str = "", *, log: bool = False, least: float = 0.0
     ) -> Axis:
-        """An axis over all finite values (positive ones where ``log``), as wide as the share
-        ``least`` of their middle.
-        """
+        """An axis over all finite values (positive if ``log``), at least ``least`` wide."""
         finite = np.asarray(values, dtype=np.float64).ravel()
         finite = finite[np.isfinite(finite) & (finite > 0 if log else True)]
         if not len(finite):
@@ -63,7 +61,7 @@ class Axis:
         room = room or (0.5 if low == high else 0.0)
         return cls(low - room, high + room, label)
 
-    def shares(self, values: ArrayLike) -> NDArray[np.float64]:
+    def shares(self, values: ArrayLike) -> Floats:
         """Where values lie between the ends, 0 to 1; NaN if that cannot be said."""
         places = np.asarray(values, dtype=np.float64)
         with np.errstate(all="ignore"):
@@ -76,9 +74,7 @@ class Axis:
             return np.asarray((places / 2 - self.low / 2) / span)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """At most ``most`` round numbers (at least two are aimed at) with their texts, or all
-        places that have a name.
-        """
+        """At most ``most`` round numbers (or two) with their texts, or all named places."""
         if self.names:
             return sorted(self.names.items())
         return (_decades(self.low, self.high, most) if self.log else []) or _round(
@@ -168,20 +164,14 @@ class Plot:
             self._signs[row[0], column[0] : column[1] + 1] = sign
 
     def whiskers(self, x: ArrayLike, low: ArrayLike, high: ArrayLike) -> None:
-        """Vertical lines of dots from ``low`` to ``high`` at every ``x``; what reaches beyond the
-        axis is cut there.
-        """
-        across, ends = (
-            self.x.shares(x),
-            np.clip(self.y.shares(np.array([low, high], dtype=np.float64)), 0, 1),
-        )
+        """Vertical lines of dots from ``low`` to ``high`` at every ``x``, cut at the axis."""
+        across = self.x.shares(x)
+        ends = np.clip(self.y.shares(np.array([low, high], dtype=np.float64)), 0, 1)
         fine = np.linspace(ends[0], ends[1], 2 * len(self._dots))
         self._dot(np.broadcast_to(across, fine.shape), fine)
 
     def lines(self) -> list[str]:
-        """The plot with its axes, the label of the vertical one on top, that of the horizontal one
-        below.
-        """
+        """The plot with its axes, the vertical label on top, the horizontal one below."""
         weights = np.array(BITS)[None, :, None, :]
         cells = (self._dots.reshape(self.height, DOTS[0], self.columns, DOTS[1]) * weights).sum(
             (1, 3)
@@ -207,19 +197,17 @@ class Plot:
 
     def _places(
         self, x: ArrayLike, y: ArrayLike, down: int, across: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    ) -> tuple[Integers, Integers]:
         return self._cells(self.x.shares(x), self.y.shares(y), down, across)
 
-    def _dot(self, across: NDArray[np.float64], up: NDArray[np.float64]) -> None:
+    def _dot(self, across: Floats, up: Floats) -> None:
         row, column = self._cells(across, up, *DOTS)
         self._dots[row, column] = True
 
     def _cells(
-        self, right: NDArray[np.float64], up: NDArray[np.float64], down: int, across: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Row and column of every share that lies on the plot, in a grid of ``down`` x ``across``
-        parts of a character.
-        """
+        self, right: Floats, up: Floats, down: int, across: int
+    ) -> tuple[Integers, Integers]:
+        """Row and column of each share on the plot, in ``down`` x ``across`` parts of a cell."""
         with np.errstate(invalid="ignore"):
             inside = (right >= -1e-9) & (right <= 1 + 1e-9) & (up >= -1e-9) & (up <= 1 + 1e-9)
         rows, wide = down * self.height, across * self.columns
@@ -252,10 +240,8 @@ def rail(
         return min(width - 1, max(0, math.floor(share * width))) if math.isfinite(share) else 0
 
     if zero is not None:
-        middle, half = (
-            column(zero),
-            round(float(axis.shares(zero + band) - axis.shares(zero)) * width),
-        )
+        middle = column(zero)
+        half = round(float(axis.shares(zero + band) - axis.shares(zero)) * width)
         shaded = range(max(0, middle - half), min(width, middle + half + 1))
         row[shaded.start : shaded.stop] = "░" * len(shaded)
         row[middle] = "│"

@@ -35,9 +35,7 @@ LATEX = {
 
 
 def plain(table: Listing, width: int) -> str:
-    """A table in at most ``width`` columns: a line for each benchmark, its rows below; what has no
-    room is left out and named.
-    """
+    """A table in at most ``width`` columns: a line per benchmark, its rows below."""
     shown = [number for number, column in enumerate(table.columns) if not column.apart]
     texts = [
         [_said(row.cells[number]) for number in range(len(table.columns))] for row in table.rows
@@ -58,11 +56,9 @@ def plain(table: Listing, width: int) -> str:
 
     def line(cells: Sequence[str]) -> str:
         parts = [_aligned(cells[number], widths[number], table.columns[number]) for number in shown]
-        return (
-            fitted("  ".join(["", *parts]).rstrip(), width)
-            if len(shown) == 1
-            else "  ".join(["", *parts]).rstrip()
-        )
+        if len(shown) == 1:
+            return fitted("  ".join(["", *parts]).rstrip(), width)
+        return "  ".join(["", *parts]).rstrip()
 
     lines = [*wrapped([table.heading], width), line([column.title for column in table.columns])]
     name = None

@@ -23,10 +23,9 @@ from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures import page, stacks
 from perfvcs.pictures.flame import clip
-from perfvcs.pictures.functiontables import functions, sandwiches
 from perfvcs.plugins.view import Unfit
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources, Stacks
-from perfvcs.views.flamegraph import TINTS, Flamegraph
+from perfvcs.views.flamegraph import TINTS, Flamegraph, functions, sandwiches
 
 
 def drawn(subject: Subject, **options: Any) -> list[figure]:
