@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from perfvcs.check import Change, Report, answer
 from perfvcs.check.judgedby import accepting, criteria
@@ -19,19 +19,16 @@ from perfvcs.git.command import GitError
 from perfvcs.git.forge import Forge
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts
 from perfvcs.profile.naming import labelled
+from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 from perfvcs.site import model, template
 from perfvcs.site.commitverdicts import acceptable
 from perfvcs.site.contents import Contents
 from perfvcs.site.figures import cell
-from perfvcs.site.folder import digest, packed
 from perfvcs.site.pages import BranchList, BranchPage
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity, step
 from perfvcs.text.words import metric_name
-
-if TYPE_CHECKING:
-    from perfvcs.repository import Repository
 
 MOST_BRANCHES = 50  # branches that have pages
 BRANCH_COMMITS = 1000  # commits of a branch that are looked at
@@ -52,9 +49,7 @@ class _PublishedSeries(NamedTuple):
 
 @dataclass(frozen=True)
 class _Branch:
-    """A branch with its commits that the published history lacks, newest first, and with what its
-    newest measured one is compared.
-    """
+    """A branch: its commits beyond the published ones, newest first, and what is its base."""
 
     ref: Unmerged
     commits: Sequence[str]
@@ -71,9 +66,7 @@ class Branches:
 
     @cached_property
     def pages(self) -> list[BranchPage]:
-        """A page for each, the newest first; they are cheap to make beside what they are made from,
-        so that they are their own keys.
-        """
+        """A page for each, the newest first."""
         unmerged = list(islice(self._found(), MOST_BRANCHES))
         pairs = [
             CommitPair(branch.base, branch.measured[0], environment)
@@ -118,9 +111,7 @@ class Branches:
     def _compared(
         self, ref: Unmerged, commits: Sequence[str], measured: Sequence[str], left: str
     ) -> _Branch:
-        """With the nearest measured commit before the branch that has something in common with its
-        newest one.
-        """
+        """With the nearest measured commit before it that its newest one has something of."""
         repository = self._repository
         kinds = {
             (header.job.key, header.environment.fingerprint)
@@ -223,7 +214,6 @@ class Branches:
 
     @cached_property
     def _published(self) -> dict[_PublishedSeries, int]:
-        """The published series by what they are about."""
         lines = (
             (number, series.line) for number, series in enumerate(self._contents.record.series)
         )
@@ -244,10 +234,4 @@ class Branches:
 
 
 def _largest(row: model.MovedData) -> tuple[object, ...]:
-    """Sorts by effect, the largest first."""
     return -abs(row.cell.effect or 0.0), row.benchmark, row.metric, row.environment
-
-
-def key(page: BranchPage | BranchList) -> str:
-    """A digest of a page."""
-    return digest(packed(page))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Integers, np
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
@@ -17,14 +17,12 @@ TITLE = 90  # characters of a commit's title
 
 
 class CommitColumns(NamedTuple):
-    """Short id, day, title and number of the author (among ``authors``) of each commit; empty for
-    commits without profiles.
-    """
+    """Short id, day, title and author's number of each commit; empty without profiles."""
 
     ids: NDArray[np.object_]
     days: NDArray[np.object_]
     titles: NDArray[np.object_]
-    author: NDArray[np.int64]
+    author: Integers
     authors: list[str]
 
 

@@ -34,18 +34,14 @@ MAY = 100  # changes that may have come with a commit and more likely came with 
 
 def changes_key(contents: Contents) -> str:
     """A digest of all changes with their status."""
-    changes = []
-    for number, turn in contents.found:
-        status = contents.statuses[number][turn]
-        series = contents.record.series[number]
-        head = [
-            contents.urls[number],
-            contents.environment(series).name,
-            status.state,
-            status.reason,
-        ]
-        changes.append([*head, *fields(series.findings[turn])])
-    return digest(packed(changes))
+    return digest(packed([_about(contents, *pair) for pair in contents.found]))
+
+
+def _about(contents: Contents, number: int, turn: int) -> list[Any]:
+    """All that pages say of a change, for a digest."""
+    status, series = contents.standing(number, turn), contents.record.series[number]
+    place = [contents.urls[number], contents.environment(series).name]
+    return [*place, status.state, status.reason, *fields(series.findings[turn])]
 
 
 def changes_page(contents: Contents) -> ChangesData:
@@ -113,9 +109,7 @@ class Commits:
         return counts
 
     def _comparisons(self, number: int) -> dict[tuple[int, int], commitverdicts.Judged]:
-        """The comparisons at a measured commit, by series and turn, the most important first; a
-        curve counts once.
-        """
+        """The comparisons at a measured commit, the most important first; a curve counts once."""
         contents = self.contents
         comparisons = {}
         for which, turn in self._judged.get(number, []):
@@ -140,7 +134,6 @@ class Commits:
 
     @cached_property
     def _turns(self) -> dict[int, int]:
-        """The position of each measured place among the measured ones."""
         return {place: turn for turn, place in enumerate(self.contents.record.measured)}
 
     @cached_property
@@ -161,7 +154,7 @@ class Commits:
         """A digest of all that the page of a measured commit is made from."""
         contents, turn = self.contents, self._turns[number]
         attributed, may = self._steps
-        steps = [self._about(*pair) for pair in attributed[number]]
+        steps = [_about(contents, *pair) for pair in attributed[number]]
         possible = [contents.possible(*pair) for pair in may[number][:MAY]]
         judged = []
         for which, at in self._judged.get(number, []):
@@ -193,18 +186,6 @@ class Commits:
                 contents.blamed.get(contents.record.commits[number], []),
             )
         )
-
-    def _about(self, number: int, turn: int) -> list[Any]:
-        contents = self.contents
-        status = contents.statuses[number][turn]
-        name = contents.environment(contents.record.series[number]).name
-        return [
-            contents.urls[number],
-            name,
-            status.state,
-            status.reason,
-            *fields(contents.finding(number, turn)),
-        ]
 
     def _near(self, turn: int) -> int | None:
         measured = self.contents.record.measured
@@ -267,9 +248,7 @@ class Commits:
         return " ".join(sentences)
 
     def _next(self, number: int, moved: Mapping[tuple[int, int], commitverdicts.Judged]) -> str:
-        """The next command: for the most important change, or that compares what was not; empty if
-        nothing changed.
-        """
+        """The next command: for the most important change, or to compare; empty if none."""
         contents, before = self.contents, self._near(self._turns[number] - 1)
         if self._older[number] and not moved and before is not None:
             return f"compare them: `perf check {contents.short(before)} {contents.short(number)}`"
@@ -291,10 +270,8 @@ class Commits:
         levels, at = (level(series, turn - 1), level(series, turn)), ""
         # those that the effect is of
         if verdict.baseline is not None and verdict.target is not None:
-            levels, at = (
-                (verdict.baseline, verdict.target),
-                f" {at_sizes(verdict.at)}" if verdict.at else "",
-            )
+            levels = (verdict.baseline, verdict.target)
+            at = f" {at_sizes(verdict.at)}" if verdict.at else ""
         return model.MovedData(
             benchmark=contents.benchmark(series, sized=not at),
             metric=metric(series),

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from math import inf, log1p
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from perfvcs.check import Report, answer
 from perfvcs.check.acceptance import identity
 from perfvcs.check.bounds import percent_of
+from perfvcs.check.change import Change
 from perfvcs.check.movement import entries, places, subject
 from perfvcs.check.vocabulary import SURE, WORDS, said
-from perfvcs.history.record import COMPARED
+from perfvcs.history.record import COMPARED, SeriesRecord
+from perfvcs.history.verdict import Verdict
 from perfvcs.profile.naming import is_whole
 from perfvcs.site.model import JobTotal, StepData
 from perfvcs.site.template import ID_DIGITS_SHOWN
@@ -20,21 +22,13 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, step
 from perfvcs.text.words import counted, metric_name, metric_rank
 
-if TYPE_CHECKING:
-    from perfvcs.check.change import Change
-    from perfvcs.history.record import SeriesRecord
-    from perfvcs.history.verdict import Verdict
-
-
 JOBS = 6  # that are listed
 
 NAME_CHARACTERS = 60
 
 
 class Judged(NamedTuple):
-    """A series at a commit: what it is ``called``, in which ``environment``, and its verdict
-    against the commit before.
-    """
+    """A series at a commit: what it is ``called``, its ``environment``, and the verdict."""
 
     series: SeriesRecord
     verdict: Verdict
@@ -48,9 +42,7 @@ class Judged(NamedTuple):
 
     @property
     def curve(self) -> tuple[object, ...] | None:
-        """The curve whose verdict it is, which all sizes of a benchmark share; None for a verdict
-        of its own.
-        """
+        """The curve whose verdict it is, which its sizes share; None for a verdict of its own."""
         line = self.series.line
         if line.size is None or self.verdict.size is not None:
             return None
@@ -94,9 +86,7 @@ def sentence(judged: Sequence[Judged], older: int = 0) -> str:
 
 
 def jobs(judged: Sequence[Judged]) -> list[JobTotal]:
-    """The effect of each job on its main metric: that of the whole, else of the total of its
-    series. Changed jobs come first.
-    """
+    """The effect of each job on its main metric: of the whole, else of the total of its series."""
     groups: dict[tuple[str, str, str], dict[str, list[Judged]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -177,11 +167,9 @@ def rest(judged: Sequence[Judged], older: int, alone: int) -> str:
     undecided = sum(not row.settled and not row.moved for row in rows)
     parts = []
     if same:
-        bound = (
-            f", none moved by more than {percent_of(max(bounds))}"
-            if len(bounds) == len(same)
-            else ""
-        )
+        bound = ""
+        if len(bounds) == len(same):
+            bound = f", none moved by more than {percent_of(max(bounds))}"
         parts.append(f"{counted(len(same), 'series is', 'series are')} the same{bound}")
     if undecided:
         parts.append(f"{counted(undecided, 'is', 'are')} undecided")

@@ -16,7 +16,7 @@ from perfvcs.check.change import JudgedBy
 from perfvcs.git.ancestry import releases
 from perfvcs.git.blobs import ChangedFile
 from perfvcs.history.judging import Allowance
-from perfvcs.history.triage import Past, Standing, retired, triaged
+from perfvcs.history.triage import ChangeState, Past, Standing, retired, triaged
 from perfvcs.profile.naming import labelled
 from perfvcs.reports.bisect import reasons
 from perfvcs.repository.state import State
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from perfvcs.git.project import Commit
     from perfvcs.history.finding import Finding
     from perfvcs.history.record import HistoryRecord, SeriesRecord
-    from perfvcs.history.triage import ChangeState
     from perfvcs.repository import Repository
 
 GROUPED = 8  # files of a commit among others
@@ -59,9 +58,7 @@ def _blamed(repository: Repository) -> dict[str, list[str]]:
 
 
 class Contents:
-    """The record of a site, and what its pages need to say of it; changes are named by series and
-    turn.
-    """
+    """The record of a site, and what pages say of it; changes are named by series and turn."""
 
     def __init__(self, repository: Repository, record: HistoryRecord) -> None:
         self.record = record
@@ -99,9 +96,7 @@ class Contents:
             )
 
     def judge(self, before: str, commit: str) -> JudgedBy:
-        """What a commit is judged by against an earlier one; empty where none of its own files
-        changes that.
-        """
+        """What a commit is judged by against an earlier one; empty if it changes none of it."""
         changed = [ChangedFile(file.path, file.status, "") for file in self.diffs.of(commit).files]
         if not self.criteria.touches(commit, changed):
             return JudgedBy()
@@ -172,9 +167,7 @@ class Contents:
         return [pair for pair in ordered if not self.standing(*pair).is_elsewhere]
 
     def ordered(self, all_series: Iterable[int]) -> list[tuple[int, int]]:
-        """The changes of some series, those of the newest commits first, of one commit by
-        ``rank``.
-        """
+        """The changes of some series, newest commits first, those of one commit by ``rank``."""
         pairs = [
             (number, turn)
             for number in all_series
@@ -229,9 +222,7 @@ class Contents:
         )
 
     def benchmark(self, series: SeriesRecord, *, sized: bool = True) -> str:
-        """The benchmark's name, with its size (``sized``), and with its collector if several
-        measured the same.
-        """
+        """The benchmark's name, with its size (``sized``), its collector if that is unclear."""
         line = series.line
         name = shorten(
             labelled(line.job.label, line.uid, line.size if sized else None),
@@ -258,11 +249,9 @@ class Contents:
         return self._steps[number, turn]
 
     def _step(self, number: int, turn: int) -> model.StepData:
-        series, finding, status = (
-            self.record.series[number],
-            self.finding(number, turn),
-            self.statuses[number][turn],
-        )
+        series = self.record.series[number]
+        finding = self.finding(number, turn)
+        status = self.statuses[number][turn]
         numbers = figures(finding)
         effect, _, levels = texts(finding)
         return model.StepData(
@@ -292,9 +281,7 @@ class Contents:
         )
 
     def with_suspects(self, number: int, turn: int) -> model.StepData:
-        """A change with the commits that are suspect of it, where it is open and may be any of
-        several.
-        """
+        """A change with its suspects, where it is open and may be any of several commits."""
         step, finding = self.step(number, turn), self.finding(number, turn)
         if step.state != "open" or "turns" in step.detectors:
             return step
@@ -366,9 +353,7 @@ class Contents:
 
 
 def joined(steps: Iterable[model.StepData]) -> list[model.StepData]:
-    """Changes of one commit, each benchmark's once: the first, with what it is in other
-    environments.
-    """
+    """Changes of one commit, each benchmark's once: the first, with other environments."""
     by_change: dict[tuple[str, ...], model.StepData] = {}
     for step in steps:
         what = (step.url, step.word, step.direction, step.state)

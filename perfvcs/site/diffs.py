@@ -36,9 +36,7 @@ class Diff(NamedTuple):
 
     @classmethod
     def of(cls, files: list[tuple[str, str]]) -> Diff:
-        """What of all files is kept: the first, and those that judge, which others must not
-        hide.
-        """
+        """What of all files is kept: the first, and those that judge, which must not hide."""
         listed = files[:MOST_FILES] + [file for file in files[MOST_FILES:] if file[1] in JUDGES]
         named = [FileData(status, shorten(path, PATH_WIDTH)) for status, path in listed]
         return cls(named, len(files) - len(listed))
@@ -73,9 +71,7 @@ class Diffs:
 
 
 def _diffs(listed: str) -> dict[str, Diff]:
-    """The output of LOG: per commit its id, then pairs of status and path, each with a NUL behind
-    it.
-    """
+    """The output of LOG: per commit its id, then pairs of status and path, each NUL-ended."""
     changes: dict[str, list[tuple[str, str]]] = {}
     files: list[tuple[str, str]] = []
     tokens = iter(listed.split("\0"))

@@ -93,16 +93,13 @@ def cell_of(series: SeriesRecord, turn: int, value: str, before: str) -> model.C
 
 
 def cell(verdict: Verdict, word: str, value: str, before: str) -> model.CellData:
-    """A verdict as a cell; ``word`` is its own, or accepted, ``before`` the short id of the commit
-    that it compares with.
-    """
+    """A verdict as a cell; ``word``: its own, or accepted; ``before``: the other commit."""
     size, low, high = verdict.effect, verdict.low, verdict.high
     moved = "" if size is None else f" {change(size, low, high)}"
-    reason = (
-        ""
-        if not verdict.reason or verdict.accepted is not None
-        else f" ({shorten(verdict.reason, REASON_CHARACTERS)})"
-    )
+    if not verdict.reason or verdict.accepted is not None:
+        reason = ""
+    else:
+        reason = f" ({shorten(verdict.reason, REASON_CHARACTERS)})"
     detail = f"{value}, {word}{moved} against {before}{reason}"
     row, finding = WORDS[word], shorten(verdict.finding, REASON_CHARACTERS)
     text = word if size is None else percent(size)

@@ -58,6 +58,11 @@ class Output:
     last: bool = False
 
 
+def ready(path: str, content: bytes) -> Output:
+    """A file that is made already, and so its own key."""
+    return Output((path,), digest(content), lambda: (content,))
+
+
 def digest(*parts: bytes) -> str:
     """A digest of some parts, which cannot run into one another.
 
@@ -94,9 +99,7 @@ class ManifestEntry(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Manifest(msgspec.Struct):
-    """Our files in a folder; ``pending`` are files that may be there since a process was killed
-    while it wrote them.
-    """
+    """Our files in a folder; ``pending`` may be there since a process was killed."""
 
     format: str
     generator: str
@@ -115,9 +118,7 @@ class Folder:
         self._there = {name: _sizes(number) for name, number in descriptors.items()}
 
     def stale(self, outputs: Iterable[Output]) -> list[Output]:
-        """The outputs that have moved, or whose files are not there as they were written; raises
-        Foreign.
-        """
+        """The outputs that moved, or whose files are not as they were written; raises Foreign."""
         files, pending = self._manifest.files, set(self._manifest.pending)
         outdated, foreign = [], []
         for output in outputs:
@@ -139,9 +140,7 @@ class Folder:
         return outdated
 
     def begin(self, generator: str, outputs: Sequence[Output]) -> None:
-        """Note what is about to be written, so that it is known as ours even if nothing more can be
-        noted.
-        """
+        """Note what is about to be written, which is ours even if no more can be noted."""
         self._manifest.generator = generator
         new = [
             path for output in outputs for path in output.paths if path not in self._manifest.files
@@ -150,9 +149,7 @@ class Folder:
         self._note()
 
     def write(self, outputs: Sequence[Output]) -> None:
-        """Write the files of outputs, each whole or not at all: those that are shared by two
-        processes.
-        """
+        """Write the files of outputs, each whole or not at all; two processes share some."""
         last: dict[str, bytes] = {}
         for together, some in groupby(outputs, key=attrgetter("shared")):
             part = list(some)
@@ -206,9 +203,7 @@ class Folder:
             self._noted = text
 
     def _size(self, path: str) -> int | None:
-        """The bytes of a file as it was when the folder was opened; None if there was none, below 0
-        if it is not a file.
-        """
+        """The bytes of a file when the folder was opened; None if none, below 0: no file."""
         folder, _, name = path.rpartition("/")
         return self._there[folder].get(name)
 
@@ -232,9 +227,7 @@ class Folder:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Folder]:
-    """The site's folder, made if missing; raises Foreign if it belongs to somebody else, SiteBusy
-    if it is in use.
-    """
+    """The site's folder, made if missing; raises Foreign, or SiteBusy if it is in use."""
     _make(path)
     with ExitStack() as stack:
         top = _open(stack, str(path), None, path)

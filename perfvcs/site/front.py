@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.history.jumps import FIRST_ASK
-from perfvcs.history.triage import ranked
+from perfvcs.history.triage import ChangeState, ranked
 from perfvcs.site import model, seriestable
 from perfvcs.site.contents import Contents, joined
 from perfvcs.site.figures import metric
-from perfvcs.site.folder import digest, packed
 from perfvcs.site.pages import AboutPage, Front, ListedBenchmark, ListedSeries, OpenChange, OpenList
 from perfvcs.site.seriespage import COMMAND, command
 from perfvcs.site.template import BENCHMARK_NAME
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
-
-if TYPE_CHECKING:
-    from perfvcs.history.triage import ChangeState
-
 
 TILES: dict[str, ChangeState] = {
     "open": "open",
@@ -63,15 +57,8 @@ def page(contents: Contents) -> Front:
     )
 
 
-def key(page: Front) -> str:
-    """A digest of the page, which is cheap to make."""
-    return digest(packed(page))
-
-
 def _open_list(contents: Contents, rows: list[ListedSeries], *, certain: bool) -> OpenList:
-    """The open changes that are certain, or those to be checked, one that several environments show
-    once.
-    """
+    """The open changes that are certain, or to be checked, each once over environments."""
     by_commit: dict[str, dict[str, list[tuple[int, int]]]] = {}
     for number, turn in contents.having("open"):
         if contents.standing(number, turn).certain == certain:
@@ -106,9 +93,7 @@ def _open_change(
     strips: dict[tuple[str, str], str],
     asked: dict[str, int],
 ) -> OpenChange:
-    """One change, in the environment where it is largest; what is to be asked first of many is
-    numbered in ``asked``.
-    """
+    """One change, where it is largest; what is first asked of many is numbered in ``asked``."""
     (step,) = joined(contents.step(*pair) for pair in pairs)
     standing = contents.standing(*pairs[0])
     questions = [doubt for doubt in standing.doubts if doubt.endswith(FIRST_ASK)]
@@ -164,17 +149,15 @@ def notes(contents: Contents) -> list[str]:
             "This was published from a clone without its whole history: older commits are missing."
         )
     if record.aside:
-        were = (
-            "commits are on branches that were"
-            if record.aside != 1
-            else "commit is on a branch that was"
-        )
+        were = "commit is on a branch that was"
+        if record.aside != 1:
+            were = "commits are on branches that were"
         sentences.append(f"{record.aside:,} measured {were} merged, and not on this line.")
     return sentences
 
 
 def about_page(contents: Contents) -> AboutPage:
-    """The page; it is cheap to make, so that it is its own key."""
+    """The page about the site."""
     pages: dict[tuple[str, str], list[model.Link]] = defaultdict(list)
     commands: dict[tuple[str, str], str] = {}
     more: list[str] = []
@@ -206,8 +189,3 @@ def about_page(contents: Contents) -> AboutPage:
         ],
         notes=[*notes(contents), *more],
     )
-
-
-def about_key(page: AboutPage) -> str:
-    """A digest of the page."""
-    return digest(packed(page))

@@ -17,7 +17,7 @@ import msgspec
 from perfvcs.site import model
 from perfvcs.site.commitcolumns import laid
 from perfvcs.site.figures import metric
-from perfvcs.site.folder import PAGES_VERSION, Output, digest, packed
+from perfvcs.site.folder import PAGES_VERSION, Output, digest, packed, ready
 from perfvcs.site.seriesnow import TAG
 from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
@@ -55,13 +55,9 @@ class LevelBlocks:
     def outputs(self) -> Iterator[Output]:
         """All scripts."""
         commits = self._commits()
-        scripts = {
-            "lines.js": self._series(),
-            "commits.json": commits,
-            "commits.js": b"perf.commits = %b;\n" % commits,
-        }
-        for name, made in scripts.items():
-            yield Output((f"assets/{name}",), digest(made), partial(tuple, (made,)))
+        yield ready("assets/lines.js", self._series())
+        yield ready("assets/commits.json", commits)
+        yield ready("assets/commits.js", b"perf.commits = %b;\n" % commits)
         measured = self.contents.record.measured
         for number, start in enumerate(range(0, len(measured), BLOCK)):
             block = measured[start : start + BLOCK]
@@ -171,7 +167,6 @@ class LevelBlocks:
         return self._judged[first : bisect_right(self._judged, block[-1], key=itemgetter(0))]
 
     def _block(self, number: int, block: list[int]) -> tuple[bytes, ...]:
-        """The script of some commits."""
         rows = self._rows(block)
         levels = np.exp(np.minimum(self._columns["level"][rows], model.LARGEST_EXPONENT))
         known = zip(

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.history.triage import ChangeState
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from perfvcs.history.record import SeriesRecord
 
@@ -36,10 +34,10 @@ class SeriesDrawing(NamedTuple):
     to the one before, and their words.
     """
 
-    levels: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    effects: NDArray[np.float64]
+    levels: Floats
+    low: Floats
+    high: Floats
+    effects: Floats
     words: list[str]
 
 
@@ -58,7 +56,7 @@ def drawings(all_series: Sequence[SeriesRecord]) -> list[SeriesDrawing]:
     ]
 
 
-def _compared(series: SeriesRecord) -> tuple[NDArray[np.float64], list[str]]:
+def _compared(series: SeriesRecord) -> tuple[Floats, list[str]]:
     """The effects of a series' commits against the one before (NaN: unknown), and the words."""
     effects, words = np.full(len(series.places), np.nan), [""] * len(series.places)
     words[0] = "new"
@@ -69,24 +67,22 @@ def _compared(series: SeriesRecord) -> tuple[NDArray[np.float64], list[str]]:
     return effects.round(SIGNIFICANT_DIGITS), words
 
 
-def rounded(column: NDArray[np.float64], digits: int = SIGNIFICANT_DIGITS) -> NDArray[np.float64]:
-    """Numbers rounded to so many significant digits, so that their text is short; powers of ten are
-    exact up to 10^22.
-    """
+def rounded(column: Floats, digits: int = SIGNIFICANT_DIGITS) -> Floats:
+    """Numbers rounded to significant digits, for short text; powers of ten exact up to 1e22."""
     size = np.abs(column)
     there = np.where(size > 0, size, 1)  # not where it is NaN either
     exponents = np.clip(digits - 1 - np.floor(np.log10(there)), -LIMIT, LIMIT).astype(np.int64)
     up, down = _powers()[np.maximum(exponents, 0)], _powers()[np.maximum(-exponents, 0)]
-    short: NDArray[np.float64] = np.round(column * up / down) * down / up
+    short: Floats = np.round(column * up / down) * down / up
     return short
 
 
 @cache
-def _powers() -> NDArray[np.float64]:
+def _powers() -> Floats:
     return np.array([10.0**power for power in range(LIMIT + 1)])
 
 
-def known(column: NDArray[np.float64]) -> list[float | None]:
+def known(column: Floats) -> list[float | None]:
     """The numbers of a column, None if there is none."""
     values: list[float | None] = column.tolist()
     for turn in np.flatnonzero(np.isnan(column)).tolist():
@@ -119,9 +115,7 @@ class CommitData(msgspec.Struct, frozen=True):
 
 
 class FileData(msgspec.Struct, frozen=True):
-    """One file of a commit's diff: ``status`` is git's letter (A added, M modified, D deleted, T
-    type changed).
-    """
+    """One file of a commit's diff: ``status`` is git's letter (A, M, D, or T: type changed)."""
 
     status: str
     path: str
@@ -140,9 +134,7 @@ class EnvironmentData(msgspec.Struct, frozen=True):
 
 
 class Elsewhere(msgspec.Struct, frozen=True):
-    """The same change of the same benchmark in another environment: its effect with the interval,
-    and its levels, in words.
-    """
+    """The same change in another environment: its effect and its levels, in words."""
 
     environment: str
     change: str
@@ -217,9 +209,7 @@ class Possible(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OverallData(msgspec.Struct, frozen=True):
-    """The overall effect of several benchmarks on one metric: the geometric mean of their effects,
-    and their number.
-    """
+    """The geometric mean of the effects of several benchmarks on one metric, and their number."""
 
     metric: str
     direction: str

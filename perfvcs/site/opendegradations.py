@@ -35,9 +35,7 @@ class Suspicions:
         self._details: dict[str, Commit] = {}
 
     def read(self, findings: Iterable[tuple[Finding, Line]]) -> None:
-        """Look for the suspects of some changes, as many of the first as may be read; git is asked
-        for all of them at once.
-        """
+        """Look for the suspects of as many changes as may be read, asking git at once."""
         spans: list[tuple[Finding, Line, range]] = []
         read: set[int] = set()
         for finding, line in findings:
@@ -62,9 +60,7 @@ class Suspicions:
         )
 
     def of(self, finding: Finding, line: Line) -> list[tuple[Commit, tuple[str, ...]]]:
-        """The newest suspects with the functions and files that make them suspect; empty if too
-        much would have to be read.
-        """
+        """The newest suspects with the functions and files that make them so; or none."""
         unit = BenchmarkUnit(line.job.label, line.job.collector, line.uid)
         suspects = self._suspects.get((finding.first, finding.last, unit), [])
         return [(self._details[commit.commit], commit.reasons) for commit in suspects]

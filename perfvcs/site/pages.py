@@ -191,9 +191,7 @@ class ChangesData(msgspec.Struct, frozen=True):
 
 
 class Mark(Rise, frozen=True, kw_only=True):
-    """A step as a figure draws it: the same as ``StepData``, on a ``place`` in the page's list of
-    commits.
-    """
+    """A step as a figure draws it, like ``StepData``, on a ``place`` among the page's commits."""
 
     place: int
     word: str
@@ -233,9 +231,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tag(msgspec.Struct, frozen=True):
-    """A release, at its commit's place in the page's list or, where that was not measured, at the
-    next one that was.
-    """
+    """A release, at its commit's place in the page's list or the next measured one."""
 
     place: int
     name: str
@@ -253,9 +249,7 @@ class NewestLevel(msgspec.Struct, frozen=True):
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Findings in one environment other than steps: a series that switches, a changed spread, an
-    unusual newest value.
-    """
+    """Findings in one environment other than steps, such as an unusual newest value."""
 
     environment: str
     text: str
@@ -355,9 +349,7 @@ class ListedBenchmark(msgspec.Struct, frozen=True):
 
 
 class AboutPage(msgspec.Struct, frozen=True, kw_only=True):
-    """How the site was made: environments, benchmarks, and what could not be looked at, in
-    words.
-    """
+    """How the site was made: environments, benchmarks, and what could not be looked at."""
 
     environments: list[EnvironmentData]
     benchmarks: list[ListedBenchmark]

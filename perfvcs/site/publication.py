@@ -9,30 +9,27 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.check.change import NothingToCompare
 from perfvcs.git.forge import Forge, usual
+from perfvcs.git.project import Project
 from perfvcs.history.record import HistoryRecord, read
+from perfvcs.repository import Repository
 from perfvcs.repository.strangers import elsewhere
 from perfvcs.site import front, seriespage
-from perfvcs.site.branches import Branches, key
+from perfvcs.site.branches import Branches
 from perfvcs.site.commits import Commits, changes_key, changes_page, commit_list
 from perfvcs.site.contents import Contents
 from perfvcs.site.feed import badge, feed
 from perfvcs.site.figures import metric
-from perfvcs.site.folder import Output, digest, opened, packed
+from perfvcs.site.folder import Output, digest, opened, packed, ready
 from perfvcs.site.levelblocks import LevelBlocks
 from perfvcs.site.template import GENERATOR, Templates
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import micro_sign
 from perfvcs.text.words import counted
-
-if TYPE_CHECKING:
-    from perfvcs.git.project import Project
-    from perfvcs.repository import Repository
 
 PROFILES = 24  # pages of profiles
 SITE_TITLE = 120  # characters
@@ -94,18 +91,14 @@ def publish(
     title: str = "",
     choice: SiteOptions | None = None,
 ) -> Published:
-    """Write the site of the history up to a revision into a folder; raises Foreign, SiteBusy,
-    UnknownRevision, NothingToCompare.
-    """
+    """Write the site of a history up to a revision; raises Foreign, SiteBusy, NothingToCompare."""
     with _unwatched(), micro_sign():
         return _publish(repository, folder, revision, title, choice or SiteOptions())
 
 
 @contextmanager
 def _unwatched() -> Iterator[None]:
-    """Without Python's search for circles, which would look again and again at what a site is made
-    from: a tenth of the time.
-    """
+    """Without Python's search for circles, which takes a tenth of the time."""
     watched = gc.isenabled()
     gc.disable()
     try:
@@ -170,21 +163,16 @@ def _is_visible(project: Project, folder: Path) -> bool:
 def _outputs(
     repository: Repository, contents: Contents, templates: Templates, choice: SiteOptions
 ) -> Iterator[Output]:
-    """All files of the site, those that others link to before them, and what takes longest before
-    what two processes still share.
-    """
+    """All files of the site, linked ones first, and what takes longest before shared ones."""
     record = contents.record
     for name, content in templates.assets.items():
-        yield Output((f"assets/{name}",), digest(content), partial(_same, content))
-    listed = _names(contents)
-    yield Output(("assets/names.js",), digest(listed), partial(_same, listed))
+        yield ready(f"assets/{name}", content)
+    yield ready("assets/names.js", _names(contents))
     yield from seriespage.outputs(repository, contents, choice.profiles, templates)
     first = front.page(contents)
-    yield templates.output(
-        "index.html", "front.html", front.key(first), partial(_same_page, first), last=True
-    )
+    yield templates.ready("index.html", "front.html", first, last=True)
     if first.further.size:
-        yield templates.further_rows(first, front.key(first))
+        yield templates.further_rows(first)
     for url in contents.pages:
         yield templates.output(
             url,
@@ -201,13 +189,7 @@ def _outputs(
             partial(commits.page, place),
         )
     yield from LevelBlocks(contents).outputs()
-    listed_commits = commit_list(contents)
-    yield templates.output(
-        "commits.html",
-        "commits.html",
-        digest(packed(listed_commits)),
-        partial(_same_page, listed_commits),
-    )
+    yield templates.ready("commits.html", "commits.html", commit_list(contents))
     change = changes_key(contents)
     yield templates.output("changes.html", "changes.html", change, partial(changes_page, contents))
     base = digest(
@@ -223,40 +205,24 @@ def _outputs(
     yield Output(
         ("badge.svg",), digest(packed(GENERATOR, count)), lambda: (badge(count),), shared=True
     )
-    data = front.about_page(contents)
-    yield templates.output("about.html", "about.html", front.about_key(data), lambda: data)
+    yield templates.ready("about.html", "about.html", front.about_page(contents))
 
 
 def _of_branches(branches: Branches, templates: Templates) -> Iterator[Output]:
     """The pages of branches, and their list, where there are any."""
     for page in branches.pages:
-        yield templates.output(page.branch.url, "branch.html", key(page), partial(_same_page, page))
+        yield templates.ready(page.branch.url, "branch.html", page)
     if branches.pages:
-        yield templates.output(
-            "branches.html",
-            "branches.html",
-            key(branches.listed),
-            partial(_same_page, branches.listed),
-        )
+        yield templates.ready("branches.html", "branches.html", branches.listed)
 
 
 def _names(contents: Contents) -> bytes:
-    """The script with the names of all series, which the search of every page suggests: benchmark,
-    metric, address.
-    """
+    """The script with the names of all series, which every search suggests, and addresses."""
     all_series = [
         (contents.record.series[numbers[0]], url) for url, numbers in contents.pages.items()
     ]
     listed = sorted((contents.benchmark(series), metric(series), url) for series, url in all_series)
     return b"perf.series.names = %b;\n" % msgspec.json.encode(listed)
-
-
-def _same(content: bytes) -> tuple[bytes, ...]:
-    return (content,)
-
-
-def _same_page(page: msgspec.Struct) -> msgspec.Struct:
-    return page
 
 
 def _is_page(output: Output) -> bool:

@@ -7,16 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from perfvcs.pictures.present import present
+from perfvcs.pictures.present import Present, present
 from perfvcs.site.pages import Tag
+from perfvcs.system.numeric import Integers
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from perfvcs.pictures.present import Present
     from perfvcs.site.contents import Contents
 
 TAG = 24  # characters of a release's name
@@ -48,7 +45,7 @@ def now(contents: Contents, number: int) -> Present | None:
     )
 
 
-def tags(contents: Contents, places: NDArray[np.int64]) -> list[Tag]:
+def tags(contents: Contents, places: Integers) -> list[Tag]:
     """The releases among the commits of a page, oldest first; of one place the newest."""
     names = {
         int(places.searchsorted(place)): shorten(name, TAG)

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from perfvcs.check.subject import Subject
-from perfvcs.history.finding import remarks_of
+from perfvcs.git.forge import Forge
+from perfvcs.history.finding import Finding, remarks_of
+from perfvcs.history.judging import SHORTEST_SERIES
 from perfvcs.history.record import SeriesRecord
 from perfvcs.history.series import step_of
 from perfvcs.pictures.frame import FramedCommit, FramedLine, HistoryFrame, frame
 from perfvcs.pictures.sketch import between, breaks, drawn, parted
 from perfvcs.reports.sourcelinks import source_links
+from perfvcs.repository import Repository
 from perfvcs.site import model, template
 from perfvcs.site.contents import Contents
 from perfvcs.site.figures import effect, figures, level, metric, texts
@@ -21,20 +24,11 @@ from perfvcs.site.folder import Output, digest, packed
 from perfvcs.site.model import known
 from perfvcs.site.pages import Mark, NewestLevel, Remark, SeriesData, Track
 from perfvcs.site.seriesnow import newest_first, now, tags
-from perfvcs.system.numeric import np
+from perfvcs.site.template import Templates
+from perfvcs.system.numeric import Floats, Integers, np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import UNIT_WIDTH, interval, quantities
 from perfvcs.text.words import counted
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from perfvcs.git.forge import Forge
-    from perfvcs.history.finding import Finding
-    from perfvcs.history.record import SeriesRecord
-    from perfvcs.repository import Repository
-    from perfvcs.site.template import Templates
-
 
 # collectors whose profiles hold little more than a series' page shows
 WITHOUT_PAGES = ("time", "pytest")
@@ -106,7 +100,6 @@ def _job(series: SeriesRecord) -> tuple[str, str]:
 
 
 def _newest(contents: Contents, numbers: list[int]) -> str:
-    """The newest commit that some series have."""
     return contents.record.commits[
         max(int(contents.record.series[number].places[-1]) for number in numbers)
     ]
@@ -206,9 +199,7 @@ def page(contents: Contents, url: str) -> SeriesData:
 
 
 def _drawn(contents: Contents, numbers: list[int]) -> tuple[list[int], list[str]]:
-    """The series that a page has room for, those that were measured last, and how many it has
-    not.
-    """
+    """The series that a page has room for, those measured last, and a note on the others."""
     if len(numbers) <= TRACKS:
         return numbers, []
     newest = sorted(numbers, key=lambda number: -int(contents.record.series[number].places[-1]))[
@@ -219,7 +210,7 @@ def _drawn(contents: Contents, numbers: list[int]) -> tuple[list[int], list[str]
     ]
 
 
-def _start(all_series: list[SeriesRecord], places: NDArray[np.int64]) -> int:
+def _start(all_series: list[SeriesRecord], places: Integers) -> int:
     """The first place that a page has room for."""
     if sum(len(series.places) for series in all_series) <= POINTS and len(places) <= COMMITS:
         return 0
@@ -227,7 +218,7 @@ def _start(all_series: list[SeriesRecord], places: NDArray[np.int64]) -> int:
     return int(max(points[max(0, len(points) - POINTS)], places[max(0, len(places) - COMMITS)]))
 
 
-def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
+def _track(contents: Contents, number: int, places: Integers) -> Track:
     series, drawing = contents.record.series[number], contents.drawings[number]
     start = int(np.searchsorted(series.places, places[0]))
     positions = np.searchsorted(places, series.places[start:]).tolist()
@@ -254,15 +245,13 @@ def _track(contents: Contents, number: int, places: NDArray[np.int64]) -> Track:
     )
 
 
-def _some(column: NDArray[np.float64]) -> list[float | None]:
+def _some(column: Floats) -> list[float | None]:
     """The numbers of a column; empty where there is none at all, so that nobody loads that."""
     return [] if np.isnan(column).all() else known(column)
 
 
-def _mark(contents: Contents, number: int, turn: int, places: NDArray[np.int64]) -> Mark:
-    """A change with places among those of the page: where its first commit was not measured, the
-    next one that was.
-    """
+def _mark(contents: Contents, number: int, turn: int, places: Integers) -> Mark:
+    """A change with places among those of the page, or of the next measured commit."""
     finding, status = contents.finding(number, turn), contents.statuses[number][turn]
     series, numbers = contents.record.series[number], figures(finding)
     accepted = status.reason if status.state == "accepted" else None
@@ -302,11 +291,10 @@ def _frame(
     contents: Contents,
     all_series: Sequence[SeriesRecord],
     tracks: Sequence[Track],
-    places: NDArray[np.int64],
-    whole: NDArray[np.int64],
+    places: Integers,
+    whole: Integers,
 ) -> HistoryFrame:
     """The axes of the figure of commits at ``places`` of the ``whole`` history, and its words."""
-    from perfvcs.history.judging import SHORTEST_SERIES
 
     columns, line = contents.columns, all_series[0].line
     names = zip(columns.ids[places].tolist(), columns.titles[places].tolist(), strict=True)
@@ -361,7 +349,6 @@ def _value(contents: Contents, number: int, turn: int, text: str) -> NewestLevel
 
 def _notes(all_series: list[SeriesRecord]) -> list[str]:
     """Notes on why a figure or a verdict says no more."""
-    from perfvcs.history.judging import SHORTEST_SERIES
 
     notes = []
     longest = max(len(series.places) for series in all_series)

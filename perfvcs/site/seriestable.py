@@ -18,14 +18,12 @@ from perfvcs.site.figures import metric
 from perfvcs.site.model import LARGEST_EXPONENT
 from perfvcs.site.pages import ListedSeries, SinceChange
 from perfvcs.site.seriesnow import TAG
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats, np
 from perfvcs.text.characters import shorten, usual_range
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import metric_rank
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.history.record import SeriesRecord
     from perfvcs.site.contents import Contents
 
@@ -47,7 +45,7 @@ class Cut(NamedTuple):
     measured: int
 
 
-def cuts(contents: Contents, when: NDArray[np.float64]) -> list[Cut]:
+def cuts(contents: Contents, when: Floats) -> list[Cut]:
     """The newest release after which something was measured, and moments before the newest
     commit, as far as the history reaches; ``when`` measured commits were made, in seconds.
     """
@@ -65,10 +63,8 @@ def cuts(contents: Contents, when: NDArray[np.float64]) -> list[Cut]:
     return found
 
 
-def times(contents: Contents) -> NDArray[np.float64]:
-    """The seconds at which measured commits were made; one with an earlier date than a commit
-    before it counts as made with that.
-    """
+def times(contents: Contents) -> Floats:
+    """When measured commits were made, in seconds that never fall."""
     record = contents.record
     moments = [_seconds(record.details[record.commits[place]].when) for place in record.measured]
     known = np.array(moments, dtype=np.float64)
@@ -85,7 +81,7 @@ def _seconds(when: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def rows(contents: Contents, since: list[Cut], when: NDArray[np.float64]) -> list[ListedSeries]:
+def rows(contents: Contents, since: list[Cut], when: Floats) -> list[ListedSeries]:
     """A row per series that was measured last on its page and environment: those that are still
     measured, then those that ended, each in the order of their names.
     """
@@ -149,9 +145,7 @@ def _row(contents: Contents, number: int, since: list[Cut], strip: str) -> Liste
 def _since(
     contents: Contents, number: int, level: float, cut: Cut, turn: int
 ) -> SinceChange | None:
-    """The change of a series to its ``level`` since its value number ``turn``; None where it has no
-    value before, or none after.
-    """
+    """The change of a series to its ``level`` since value number ``turn``; None without values."""
     series = contents.record.series[number]
     if not 0 < turn < len(series.places):
         return None
@@ -182,7 +176,7 @@ def first_place(contents: Contents) -> int:
     return measured[int(EARLY * len(measured))]
 
 
-def _strips(contents: Contents, numbers: list[int], when: NDArray[np.float64]) -> Iterator[str]:
+def _strips(contents: Contents, numbers: list[int], when: Floats) -> Iterator[str]:
     """The course of each series: its mean level in every part of time, from the lowest (0) to the
     highest (z), a point where it has none, and a sign where it lies far from all others.
     """

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -30,8 +30,6 @@ from perfvcs.text.quantity import percent
 from perfvcs.text.words import newest_first
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from jinja2 import Environment as JinjaEnvironment
 
 
@@ -53,9 +51,7 @@ VERDICTS = b"globalThis.perf = {verdicts: %b};\n" % msgspec.json.encode(
 
 
 def key(line: Line) -> PageKey:
-    """The key of a page of series: label, collector, unit of the job, size, metric, its unit and
-    direction.
-    """
+    """The key of a page of series: job, unit, size, and metric, with its unit and direction."""
     return (
         line.job.label,
         line.job.collector,
@@ -73,9 +69,7 @@ def what(line: Line) -> SiblingKey:
 
 
 def slug(*names: str, of: object) -> str:
-    """A readable file name without its ending, unique for what it stands for, and the same wherever
-    it is computed.
-    """
+    """A readable, unique file name without its ending, the same wherever it is computed."""
     digest = hashlib.sha256(msgspec.json.encode(of)).hexdigest()[:MARK_DIGITS]
     return "-".join([*filter(None, map(fold, names)), digest])
 
@@ -109,25 +103,23 @@ def commit(details: Commit, short: str, url: str | None) -> model.CommitData:
 
 
 def environments(
-    several: Iterable[Environment], retired: Mapping[str, str] | None = None
+    several: Iterable[Environment], retired: Mapping[str, str]
 ) -> dict[str, model.EnvironmentData]:
     """The environments by fingerprint, each with a name that no other has: the values in which they
     differ; the newest versions first, ``retired`` ones last.
     """
-    by_fingerprint: dict[str, Environment] = {
-        environment.fingerprint: environment for environment in several
-    }
-    gone, called = retired or {}, host.names(by_fingerprint.values())
+    by_fingerprint = {environment.fingerprint: environment for environment in several}
+    called = host.names(by_fingerprint.values())
     listed = {}
     for mark in sorted(
-        by_fingerprint, key=lambda mark: (mark in gone, newest_first(called[mark]), mark)
+        by_fingerprint, key=lambda mark: (mark in retired, newest_first(called[mark]), mark)
     ):
         values = {
             shorten(name, ENVIRONMENT_CHARACTERS): shorten(value, VALUE)
             for name, value in list(by_fingerprint[mark].fields.items())[:FIELDS]
         }
         listed[mark] = model.EnvironmentData(
-            called[mark], shorten(mark, ENVIRONMENT_CHARACTERS), values, gone.get(mark, "")
+            called[mark], shorten(mark, ENVIRONMENT_CHARACTERS), values, retired.get(mark, "")
         )
     return listed
 
@@ -140,17 +132,10 @@ class Templates:
     """
 
     def __init__(
-        self,
-        title: str,
-        names: Iterable[object] = (),
-        forge: Forge | None = None,
-        *,
-        branches: bool = False,
+        self, title: str, names: Iterable[object], forge: Forge, *, branches: bool
     ) -> None:
-        self.title = title
+        self.title, self.forge, self._branches = title, forge, branches
         self._names = sorted(names, key=repr)
-        self.forge = forge or Forge()
-        self._branches = branches
 
     @cached_property
     def assets(self) -> dict[str, bytes]:
@@ -202,9 +187,7 @@ class Templates:
         *,
         last: bool = False,
     ) -> Output:
-        """A page at ``path`` with its JSON beside it, made from what ``key`` is a digest of;
-        ``last``: put in place after all others.
-        """
+        """A page at ``path`` with its JSON beside it; ``key``: what it is made from."""
         beside = _beside(path)
 
         def files() -> tuple[bytes, bytes]:
@@ -219,7 +202,13 @@ class Templates:
             (path, beside), digest(self.mark.encode(), key.encode()), files, shared=True, last=last
         )
 
-    def further_rows(self, page: Front, key: str) -> Output:
+    def ready(
+        self, path: str, template: str, page: msgspec.Struct, *, last: bool = False
+    ) -> Output:
+        """A page whose data is cheap to make, so that it is its own key."""
+        return self.output(path, template, digest(packed(page)), lambda: page, last=last)
+
+    def further_rows(self, page: Front) -> Output:
         """The script with the rows of the front page's table that are not in the page itself, those
         of series that are measured and those of ended ones.
         """
@@ -229,9 +218,8 @@ class Templates:
             made = [str(module.rows(some, page.prefix, page.columns)) for some in page.further]
             return (b"perf.table.rows = %b;\n" % msgspec.json.encode(made),)
 
-        return Output(
-            (ROWS,), digest(self.mark.encode(), key.encode()), files, shared=True, last=True
-        )
+        key = digest(self.mark.encode(), digest(packed(page)).encode())
+        return Output((ROWS,), key, files, shared=True, last=True)
 
     def _html(self, path: str, template: str, page: msgspec.Struct, text: bytes) -> bytes:
         from markupsafe import Markup
@@ -251,7 +239,6 @@ class Templates:
 
 
 def _beside(path: str) -> str:
-    """The path of a page's JSON."""
     return f"{path.removesuffix('.html')}.json"
 
 

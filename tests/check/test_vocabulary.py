@@ -10,6 +10,7 @@ from conftest import ROOT
 
 from perfvcs.check import Change
 from perfvcs.check.vocabulary import ORDER, SURE, VERDICT_WORDS, WORDS, said
+from perfvcs.git.forge import Forge
 from perfvcs.pictures.canvas import COLOURS, SEEN
 from perfvcs.site.template import Templates
 from perfvcs.text.characters import columns
@@ -73,7 +74,7 @@ def test_figures_draw_each_word_as_the_table_says() -> None:
 
 
 def test_scripts_of_a_site_get_the_same_table() -> None:
-    script = Templates("a project").assets["verdicts.js"].decode()
+    script = Templates("a project", (), Forge(), branches=False).assets["verdicts.js"].decode()
     table = script.removeprefix("globalThis.perf = {verdicts: ").removesuffix("};\n")
     assert msgspec.json.decode(table) == {word: row._asdict() for word, row in WORDS.items()}
 

@@ -1373,14 +1373,15 @@ def test_environments_that_differ_in_nothing_are_distinguished_by_their_fingerpr
             Environment({"cpu": "x"}, "aaaaaaaa"),
             Environment({"cpu": "x"}, "bbbbbbbb"),
             Environment({}, ""),
-        ]
+        ],
+        {},
     )
     assert {mark: one.name for mark, one in found.items()} == {
         "aaaaaaaa": "x aaaaaa",
         "bbbbbbbb": "x bbbbbb",
         "": "no cpu",
     }
-    assert [one.name for one in template.environments([Environment({}, "cccc")]).values()] == [
+    assert [one.name for one in template.environments([Environment({}, "cccc")], {}).values()] == [
         "cccc"
     ]
 
