@@ -11,27 +11,23 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
 
 from perfvcs.environment import clean, recorded
 from perfvcs.errors import UsageError, nearest
+from perfvcs.jobs.cell import Cell
+from perfvcs.jobs.config import Config
 from perfvcs.measure.blocks import ORDER_NAME
 from perfvcs.measure.journal import SESSIONS_FOLDER, Journal, SessionHeader, header_of, is_running
 from perfvcs.measure.product import read_all
 from perfvcs.measure.progress import PassedOn, Progress
 from perfvcs.measure.request import digest
 from perfvcs.profile.rules import RULES_FILE
+from perfvcs.repository import Repository
 from perfvcs.system.disk import NotPlain, entries, make_folder, plain
 from perfvcs.system.lock import alone_in
-
-if TYPE_CHECKING:
-    from perfvcs.jobs.cell import Cell
-    from perfvcs.jobs.config import Config
-    from perfvcs.repository import Repository
-
 
 # the name of a session, or a beginning that nothing else has
 LIKE = r"\d{8}T\d{6}(-[0-9a-f]{0,6})?"
@@ -41,9 +37,7 @@ LARGEST_ANNOUNCEMENT = 1 << 20  # bytes of an announcement
 
 
 def unfinished(home: Path) -> list[SessionHeader]:
-    """The sessions that are neither finished nor running, the newest first; files of others are
-    left alone.
-    """
+    """The sessions that are neither finished nor running, the newest first."""
     names = [name for name in reversed(entries(home / SESSIONS_FOLDER)) if name.endswith(".jsonl")]
     return [
         header for name in names if (header := header_of(home / SESSIONS_FOLDER / name)) is not None
@@ -102,25 +96,17 @@ def variables() -> dict[str, str]:
 
 
 def differing(header: SessionHeader) -> list[str]:
-    """The names of the variables that are not as they were when a session began; empty if its
-    header does not have them.
-    """
+    """The variables that are not as they were when a session began; empty if it has none."""
     before, now = header.variables, variables()
-    return (
-        []
-        if before is None
-        else sorted(
-            name for name in before.keys() | now.keys() if before.get(name) != now.get(name)
-        )
-    )
+    if before is None:
+        return []
+    return sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
 
 
 def intact(
     repository: Repository, header: SessionHeader, config: Config, command: tuple[str, ...]
 ) -> tuple[list[Cell], Config]:
-    """The cells of a session and the configuration with its knobs; raises UsageError where these
-    are not as they were.
-    """
+    """The cells of a session and the configuration with its knobs, or UsageError if changed."""
     given_up = f"or give it up with `perf rm {header.session}` (its profiles stay) and measure anew"
     if header.command != command:
         if header.command:
@@ -184,9 +170,7 @@ _decoder = msgspec.json.Decoder(RunningSession)
 
 
 class Announcement(PassedOn):
-    """The announcement of one run, for as long as this object is open; it shows the progress that
-    it passes on.
-    """
+    """The announcement of one run, while this object is open; it passes the progress on."""
 
     def __init__(
         self, path: Path, descriptor: int, running: RunningSession, progress: Progress
@@ -196,9 +180,7 @@ class Announcement(PassedOn):
 
     @classmethod
     def open(cls, home: Path, commits: Sequence[str]) -> Announcement:
-        """Announce a run on commits, and forget those of runs that have ended; raises NotPlain,
-        OSError.
-        """
+        """Announce a run on commits, and forget runs that have ended; raises NotPlain, OSError."""
         folder = make_folder(home / MEASURING_FOLDER)
         with alone_in(folder):  # nobody sweeps between making the file and locking it
             for name in entries(folder):
@@ -300,9 +282,7 @@ def announced(
 
 
 def running(home: Path) -> list[RunningSession]:
-    """The runs that are under way, the one that was announced first at the top; leaves out files in
-    the folder that are not ours.
-    """
+    """The runs that are under way, the first announced at the top."""
     runs = []
     for name in entries(home / MEASURING_FOLDER):
         with suppress(OSError, NotPlain):

@@ -7,12 +7,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from perfvcs.environment import clean
-from perfvcs.jobs.config import installs
+from perfvcs.jobs.config import Config, installs
 from perfvcs.profile.buildidentity import follows, stated, variables
 
 if TYPE_CHECKING:
     from perfvcs.jobs.cell import Cell
-    from perfvcs.jobs.config import Config
     from perfvcs.profile.summary import Header, Measured
 
 
@@ -33,9 +32,7 @@ def is_present_build(header: Header, config: Config, cell: Cell) -> bool:
 def outdated(
     sides: Iterable[Iterable[Measured]], config: Config, cells: Iterable[Cell]
 ) -> set[str]:
-    """The labels of the cells whose newest profile on one of two sides is of another build than
-    perf.toml has now.
-    """
+    """The labels of the cells whose newest profile on a side is of another build than now."""
     by_name = {(cell.label, cell.collector_name): cell for cell in cells}
     labels: set[str] = set()
     for side in sides:

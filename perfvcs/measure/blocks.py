@@ -79,9 +79,7 @@ def _shifted(row: Sequence[int], shift: int) -> list[int]:
 
 
 def draw(seed: int, block: int, job: int, attempt: int) -> int:
-    """The seed, 1 to ``MAX_SEED``, that all versions of a job share in a block; another ``attempt``
-    after failures has another one.
-    """
+    """The seed, 1 to ``MAX_SEED``, of a job's versions in a block; anew at each ``attempt``."""
     return Random(f"{seed} draw {block} {job} {attempt}").randint(1, MAX_SEED)
 
 
@@ -148,11 +146,9 @@ class JobRecording(msgspec.Struct):
 
     def stacks(self) -> Stacks | None:
         """The stacks of all executions; None where no execution had any."""
-        return (
-            None
-            if self.rows.trace is None
-            else Stacks(list(self.frames), [list(stack) for stack in self.traces])
-        )
+        if self.rows.trace is None:
+            return None
+        return Stacks(list(self.frames), [list(stack) for stack in self.traces])
 
     def results(self, *, same_output: bool) -> Results | None:
         """What the executions gave beside numbers; None where that is nothing."""
@@ -200,9 +196,7 @@ class Blocks:
         }
 
     def of(self, job: int, version: int, host: str | None = None) -> list[Block]:
-        """Those in which a version gave something for a job, on any host or a certain one, in the
-        order of their numbers.
-        """
+        """Those in which a version gave something for a job, on any host or one, in order."""
         blocks = self._done[job]
         chosen = [blocks[number] for number in sorted(blocks) if version in blocks[number].seen]
         return chosen if host is None else [block for block in chosen if block.host == host]

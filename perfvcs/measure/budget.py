@@ -44,9 +44,7 @@ class CellSeries:
         self._known: dict[tuple[int, int, str], tuple[str, str]] = {}
 
     def job(self, number: int, position: int, engine: str) -> Job:
-        """What identifies the series; ``engine`` is the one that was used, if that is known only
-        afterwards.
-        """
+        """What identifies the series; ``engine``: the one used, if known only afterwards."""
         job = self.sites.job(number, position)
         return structs.replace(job, engine=engine or job.engine)
 
@@ -72,9 +70,7 @@ class CellSeries:
 
 
 class TurnTimes(msgspec.Struct):
-    """The seconds that a turn of each job takes (by its number): first ``expected``, then
-    measured.
-    """
+    """The seconds that a turn of each job takes, by number: first ``expected``, then measured."""
 
     expected: Mapping[int, float | None]
     seen: dict[int, float] = msgspec.field(default_factory=dict)
@@ -111,9 +107,7 @@ class Budget(msgspec.Struct, frozen=True):
         return max(0.0, self.began + self.seconds - time.monotonic())
 
     def allows(self, seconds: float | None) -> bool:
-        """Whether something that takes so long fits; what is not known may begin as long as
-        anything is left.
-        """
+        """Whether something that takes so long fits; what is not known may always begin."""
         return self.left > (seconds or 0.0)
 
 
@@ -180,9 +174,7 @@ def spend(
 
 
 def _fewest(cell: Cell) -> int:
-    """The executions that a verdict needs: what repeats exactly is known after those that were
-    asked for.
-    """
+    """The executions that a verdict needs: of what repeats exactly, those that were asked for."""
     return min(cell.executions, FEWEST) if cell.exact else FEWEST
 
 

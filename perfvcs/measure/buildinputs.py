@@ -53,9 +53,7 @@ class Named(NamedTuple):
 
 
 def variables(env: Mapping[str, str], configured: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a build or an installation may obey, those that perf.toml sets
-    included.
-    """
+    """The variables that a build or an installation may obey, those of perf.toml included."""
     open_ones = {name: text for name, text in env.items() if not OF_A_SESSION.fullmatch(name)}
     return dict(sorted((open_ones | dict(configured)).items()))
 
@@ -140,9 +138,7 @@ def _listed(path: Path, env: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def _stamps(path: Path) -> Stamps:
-    """The stamps by which a change of a file or folder is seen; repositories and compiled Python
-    left out.
-    """
+    """The stamps of a file or folder, by which a change is seen; no repositories, no bytecode."""
     if path.is_dir():
         unseen = {".git", BYTECODE}
         return {

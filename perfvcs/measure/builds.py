@@ -146,9 +146,7 @@ def _renamed(command: str, compilers: Mapping[str, str], folder: Path) -> str:
 
 
 class Builds:
-    """The builds that are kept in a ``.perf`` folder, whose owner alone measures there at a
-    time.
-    """
+    """The builds that are kept in a ``.perf`` folder; its owner alone measures there."""
 
     def __init__(self, home: Path) -> None:
         self.folder = home / "builds"
@@ -181,9 +179,7 @@ class Builds:
         return True
 
     def keep(self, key: str, checkout: Path) -> None:
-        """Keeps what a build left in a checkout. On a full disk, or where it cannot be copied, the
-        next build is made again.
-        """
+        """Keeps what a build left in a checkout; if it cannot be copied, that is made again."""
         place = self.folder / key
         if _size(checkout) > LARGEST_BUILD:
             return
@@ -203,9 +199,7 @@ class Builds:
                 _forget(place)
 
     def _prune(self) -> None:
-        """Removes the builds that were not used for longest until the bounds are kept, and what a
-        crash left.
-        """
+        """Removes the builds that were not used for longest, and what a crash left."""
         ages = {}
         for name in entries(self.folder):
             place = self.folder / name
@@ -296,9 +290,7 @@ def run_build(
 
 
 def _with(flags: Sequence[str], command: str) -> list[str]:
-    """A build command's words with the flags in place of ``{cflags}``: as many words, or a part of
-    the word that holds it.
-    """
+    """A build command's words with the flags for ``{cflags}``, as words or inside one."""
     words: list[str] = []
     for word in shlex.split(command):
         if word == CFLAGS:

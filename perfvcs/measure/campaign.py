@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import structs
 
+from perfvcs.check.change import Report
 from perfvcs.check.method import CheckRequest
 from perfvcs.jobs.cell import Cell
+from perfvcs.jobs.config import Config
 from perfvcs.measure.announcement import announced, choose, differing, intact, unfinished, variables
 from perfvcs.measure.asconfigured import is_present_build
 from perfvcs.measure.blocks import ORDER_NAME
@@ -27,24 +29,18 @@ from perfvcs.measure.session import Session
 from perfvcs.measure.settling import settle_jobs
 from perfvcs.measure.site import Version
 from perfvcs.measure.storedsession import kept, opened, turn_times
+from perfvcs.profile import Profile
 from perfvcs.profile.summary import Header
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 from perfvcs.text.words import listed
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Report
-    from perfvcs.jobs.config import Config
-    from perfvcs.profile import Profile
 
 # versions of one session; more would stretch a block until its pairs see different weather
 SESSION_VERSIONS = 8
 
 
 def groups(states: Sequence[State]) -> list[list[State]]:
-    """States in groups to be measured together; neighbours share a group, so that each can be
-    compared with the next.
-    """
+    """States in groups to be measured together; neighbours share a group, to be compared."""
     step = SESSION_VERSIONS - 1
     starts = range(0, max(len(states) - 1, 1), step) if states else ()
     return [list(states[start : start + SESSION_VERSIONS]) for start in starts]
@@ -142,9 +138,7 @@ def resume(
 def _measure(
     rig: Rig, cells: list[Cell], header: SessionHeader, measured: Sequence[Version]
 ) -> CampaignOutcome:
-    """Run the session of a header, whose versions are ``measured``, then those that wait behind
-    it.
-    """
+    """Run the session of a header on the ``measured`` versions, then those behind it."""
     repository, outcome = rig.repository, CampaignOutcome()
     blocks = {number: cell.executions * cell.binaries for number, cell in enumerate(cells)}
     budget = None if header.request.budget is None else Budget(header.request.budget)
@@ -229,9 +223,7 @@ def _complete(repository: Repository, state: State, cells: Iterable[Cell], confi
 
 
 class FirstLook(NamedTuple):
-    """An interim analysis after so many ``pairs``, before the usual ones, whose report may be
-    ``enough``.
-    """
+    """An interim analysis after so many ``pairs``, whose report may be ``enough``."""
 
     pairs: int
     enough: Callable[[Report], bool]
@@ -291,11 +283,10 @@ def settle(
             )
             is_first = first is not None and pairs <= first.pairs
             is_enough = is_first and first is not None and first.enough(look.report)
-            is_over = (
-                look.pairs is None
-                if until is None
-                else until(look.report, [profile for side in sides for profile in side])
-            )
+            if until is None:
+                is_over = look.pairs is None
+            else:
+                is_over = until(look.report, [profile for side in sides for profile in side])
             return headline(look.report) if is_enough or is_over else None
 
         if session.budget is None or session.executor.width > 1:

@@ -143,9 +143,7 @@ class CommandRecord:
         )
 
     def timed(self, label: str, metrics: Sequence[str], about: Together) -> Profile:
-        """The profile of the rows with the ``metrics`` that are judged; both sides of a comparison
-        have one ``label``.
-        """
+        """The profile of the rows with ``metrics``; both sides compared have one ``label``."""
         names = [name for name in (*metrics, PACE) if name in self.rows.metrics]
         rows = replace(
             self.rows.resources(),
@@ -186,9 +184,7 @@ class CommandRecord:
 
 
 def together(records: Sequence[CommandRecord], about: Together) -> Profile:
-    """All commands as one profile for a file: a unit each, at a size where a command has one
-    parameter that is a number.
-    """
+    """All commands as one profile for a file: a unit each, sized by a single parameter."""
     metrics: dict[str, Metric] = {}
     for record in records:
         metrics |= record.rows.metrics

@@ -17,13 +17,12 @@ from perfvcs.measure.typedcommand import SHELL, TypedCommand
 from perfvcs.native import native_folder
 from perfvcs.native.compiled import NotCompiled, compiled
 from perfvcs.plugins import build
-from perfvcs.plugins.collector import CollectError, Observations, Run
+from perfvcs.plugins.collector import CollectError, Collector, Observations, Run
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import duration
 
 if TYPE_CHECKING:
     from perfvcs.measure.budget import Budget
-    from perfvcs.plugins.collector import Collector
 
 AROUND_SECONDS = 600.0  # that a command gets which prepares, sets up or cleans up
 SHORTEST = 1.0  # seconds that a run gets, however little of the budget is left

@@ -153,7 +153,6 @@ class _Turns:
 
     @property
     def _timed(self) -> list[str]:
-        """The metrics that take turns."""
         return [name for name in self.plan.metrics if name not in COUNTED]
 
     def _levels(self, record: CommandRecord) -> CommandLevels:
@@ -168,9 +167,7 @@ class _Turns:
         return Together(self.identity, described, engine, names, self.plan.warmup)
 
     def _report(self, about: Together) -> Report:
-        """Each command against the first. Work is judged by itself: of different programs it does
-        not settle time.
-        """
+        """Each command against the first. Work is judged by itself: it does not settle time."""
         others = range(1, len(self.records))
         report = compare(*self._sides(others, about))
         if "instructions" in self.plan.metrics:
@@ -229,9 +226,7 @@ class _Turns:
                 return
 
     def _warm_up(self) -> None:
-        """Run each command, and find how often a turn runs it: short ones often, but so that there
-        is time for enough turns.
-        """
+        """Run each command, and find how often a turn runs it: short ones often."""
         took = [0.0]
         began = time.monotonic()
         for turn in range(self.plan.warmup):
@@ -247,9 +242,7 @@ class _Turns:
             self.runs = max(1, min(MOST_RUNS, ceil(TURN_SECONDS / max(*took, 1e-4)), fitting))
 
     def _block(self, places: Sequence[int]) -> bool:
-        """Run some commands in turns, in random order; False where the budget does not allow it,
-        or ends meanwhile.
-        """
+        """Run some commands in turns, in random order; False where the budget does not last."""
         began = time.monotonic()
         if self.pairs and not self.budget.allows(self._took):
             return False

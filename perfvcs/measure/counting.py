@@ -67,9 +67,7 @@ COUNTERS = {"instructions": NATIVE, "bytecodes": PYTHON}  # by their metrics
 
 
 class UnitSeconds(NamedTuple):
-    """What one run of each unit of a job takes together (s), and all that were measured in an
-    execution.
-    """
+    """What one run of each unit of a job takes (s), and all that were measured at once."""
 
     once: float
     measured: float
@@ -162,7 +160,6 @@ def _run(session: Session, sites: Sites, jobs: Sequence[CountedJob]) -> Iterator
 
 
 def _differs(session: Session, number: int) -> bool:
-    """Whether any count of a job differs between its versions."""
     counts: list[dict[tuple[str, float | None], float]] = []
     for profiles in session.so_far(number) or ():
         rows = [summary for profile in profiles for summary in summarise(profile)]

@@ -43,9 +43,7 @@ class Wanted(NamedTuple):
 
 
 class Turned(NamedTuple):
-    """One cell's part of a block: the ``seed``, the versions ``tried`` with it in this order, what
-    they gave, and how often they failed.
-    """
+    """One cell's part of a block: ``seed``, versions ``tried`` in order, results and failures."""
 
     seed: int
     tried: Sequence[int]
@@ -54,9 +52,7 @@ class Turned(NamedTuple):
 
 
 class Executor(Protocol):
-    """Runs the blocks of a session, and puts what is complete, or given up, into the session's
-    tally.
-    """
+    """Runs the blocks of a session; what is complete, or given up, goes into its tally."""
 
     @property
     def width(self) -> int:
@@ -80,9 +76,7 @@ class Executor(Protocol):
         ...
 
     def running(self, blocks: Iterable[Wanted]) -> Iterator[None]:
-        """Run blocks, a part of them at each step, so that several sessions can run at the same
-        time.
-        """
+        """Run blocks, a part of them at each step, so that sessions can run together."""
         ...
 
     def describe(self, places: Iterable[CellPlace]) -> dict[CellPlace, About]:
@@ -341,9 +335,7 @@ class LocalExecutor:
             shutil.rmtree(scratch, ignore_errors=True)
 
     def _reads(self, number: int, position: int) -> bool:
-        """Whether the output of the next execution is read: much output of a warm-up is, that of a
-        measured execution would take the program's time.
-        """
+        """Whether the next execution's output is read: much is only read of a warm-up."""
         is_small = self._sizes.get((number, position), 0) <= MUCH_OUTPUT
         return self.cells[number].result.reads and (self._warming or is_small)
 
@@ -366,9 +358,7 @@ class LocalExecutor:
             )
 
     def _kept_aside(self, number: int, position: int, binary: int, error: PerfError) -> str:
-        """Write what a job gave before it failed into a file of its own; the end of the message
-        about it, empty where it is nothing.
-        """
+        """Write what a job gave before it failed into a file; the end of the message about it."""
         partial = error.partial if isinstance(error, CollectError) else None
         if partial is None or not partial.uid:
             return ""

@@ -99,9 +99,7 @@ class Held:
             seals.write(self.folder / COMPLETE, json.dumps(about | {"bytes": size}).encode())
 
     def enter(self, user: User) -> bool:
-        """Makes it what ``user`` left; False where that is no longer known, or another user has
-        spoilt it.
-        """
+        """Makes it what ``user`` left; False if that is unknown, or another one has spoilt it."""
         if (self, user) in _turn:
             return True
         rest()
@@ -174,9 +172,7 @@ class Held:
         self.spoilt = why
 
     def _take_out(self, user: User) -> None:
-        """Takes out what others wrote since somebody ran here; where they changed a file, nobody
-        else gets it.
-        """
+        """Takes out what others wrote since; where they changed a file, nobody else gets it."""
         altered = difference(self._left, stamps(self.folder))
         by = f"by what was installed or ran before it ({listed([*self._others])})"
         if not self._others:

@@ -94,18 +94,14 @@ def resolve(
                 lasting=True,
             )
         return str(program)
-    hint = (
-        f": did you mean `./{word}`?"
-        if (folder / word).exists()
-        else ": install it, or write its path"
-    )
+    hint = ": install it, or write its path"
+    if (folder / word).exists():
+        hint = f": did you mean `./{word}`?"
     raise CollectError(f"`{word}` is not on PATH{hint}", lasting=True)
 
 
 def only_here(words: Sequence[str], folder: Path, root: Path) -> str:
-    """The first of some words that is a file or folder of the working tree at ``root``, but not of
-    a checkout of it; with the cure.
-    """
+    """The first of some words that is in the working tree, not in a checkout; with the cure."""
     for word in words:
         inside = word and not Path(word).is_absolute() and ".." not in Path(word).parts
         if inside and os.path.lexists(root / word) and not os.path.lexists(folder / word):
@@ -118,17 +114,13 @@ def only_here(words: Sequence[str], folder: Path, root: Path) -> str:
 
 
 def only_one(program: str, folder: Path, root: Path) -> bool:
-    """Whether a program is a file of the working tree at ``root``, and not of a checkout of it in
-    ``folder``, which is usually below the working tree.
-    """
+    """Whether a program is a file of the working tree at ``root``, and not of ``folder``."""
     path = Path(program)
     return path.is_relative_to(root) and not path.is_relative_to(folder)
 
 
 def _is_elsewhere(program: Path) -> bool:
-    """Whether a program of PATH is a Python, runs in a certain one, or leads to one, as pyenv's
-    do.
-    """
+    """Whether a program of PATH is a Python, runs in a certain one, or leads to one (pyenv)."""
     if INTERPRETER_NAME.fullmatch(program.name):
         return True
     try:
@@ -160,9 +152,7 @@ class Interpreter(msgspec.Struct, frozen=True):
         return f"{self.implementation} {self.version}"
 
     def fits(self, wanted: str) -> bool:
-        """Whether this is the wanted version: ``3.11`` is any 3.11.x, a ``t`` at the end asks for a
-        free-threaded build.
-        """
+        """Whether this is the wanted version: ``3.11`` is any 3.11.x, ``t``: free-threaded."""
         numbers = re.sub(r"[^\d.].*", "", self.version)
         return self.version.endswith("t") == wanted.endswith("t") and f"{numbers}.".startswith(
             f"{wanted.rstrip('t')}."
@@ -240,9 +230,7 @@ def _built(compiler: str, configured: str, flags: str) -> str:
 
 
 def _candidates(version: str, env: Mapping[str, str]) -> Iterator[Path]:
-    """The paths of a version, likely ones first; each path once, and each place is searched only
-    when needed.
-    """
+    """The paths of a version, likely ones first; each once, places searched when needed."""
     major, short = version.partition(".")[0], ".".join(version.rstrip("t").split(".")[:2])
     tried: set[Path] = set()
     folders = [Path(folder) for folder in env.get("PATH", os.defpath).split(os.pathsep) if folder]

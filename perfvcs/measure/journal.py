@@ -225,9 +225,7 @@ class Journal:
 
 
 def header_of(path: Path) -> SessionHeader | None:
-    """The header in a file; None where its session is running, or the file is not a journal of this
-    version.
-    """
+    """The header in a file; None where its session runs, or it is no journal of ours."""
     try:
         with _opened(path) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -47,9 +47,7 @@ class Originals:
         )
 
     def removed(self, words: Iterable[str]) -> str:
-        """The message that the first of some words was one of the files; empty where none is
-        gone.
-        """
+        """The message that the first of some words was one of the files; empty if none is gone."""
         for word in words:
             if os.path.normpath(word) in self._stamps and not os.path.lexists(self.folder / word):
                 return (
@@ -86,18 +84,14 @@ class Originals:
         )
 
     def source(self, workload: Workload, text: str) -> Mapping[str, str]:
-        """The digest of a workload as it was before the first execution; ``text`` is what was
-        prepared.
-        """
+        """The digest of a workload before the first execution; ``text`` is what was prepared."""
         if workload not in self._sources:
             self._sources[workload] = workload.source(self.folder, text)
             self._inputs[workload] = self._state(workload)
         return self._sources[workload]
 
     def require(self, workload: Workload) -> None:
-        """Raises CollectError where a file or folder that is a workload is no longer what it
-        was.
-        """
+        """Raises CollectError where a workload's file or folder is no longer what it was."""
         if (
             workload not in self._sources
             or (now := self._state(workload)) == self._inputs[workload]

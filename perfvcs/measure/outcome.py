@@ -7,6 +7,7 @@ import msgspec
 from perfvcs.measure.session import CollectFailed, Failure
 from perfvcs.profile import Profile
 from perfvcs.text.document import filled, json_text
+from perfvcs.text.words import counted
 
 
 class StoredProfile(msgspec.Struct, frozen=True):
@@ -73,10 +74,7 @@ class CampaignOutcome(msgspec.Struct):
         return json_text(CampaignDocument(stored, failed, self.warnings, self.seeds))
 
     def raise_failures(self) -> None:
-        """Raise CollectFailed when anything could not be measured; what and why was shown when it
-        happened.
-        """
+        """Raise CollectFailed when anything could not be measured, which was said before."""
         if self.failures:
-            failures = "1 failure" if len(self.failures) == 1 else f"{len(self.failures)} failures"
             rest = "the rest is stored" if self.paths else "nothing stored"
-            raise CollectFailed(f"{failures} (see above); {rest}")
+            raise CollectFailed(f"{counted(len(self.failures), 'failure')} (see above); {rest}")

@@ -13,9 +13,7 @@ from perfvcs.system.disk import remove
 
 
 def lay(root: Path, folder: Path, entry: str) -> str:
-    """Copies one entry of the newest configuration's files over a checkout; returns the first 16
-    hex digits of its content's SHA-256.
-    """
+    """Copies an entry of the newest files over a checkout; returns its SHA-256's start."""
     source, place = overlay_source(root, entry)
     target = folder / place
     if not target.parent.resolve().is_relative_to(folder.resolve()):
@@ -44,9 +42,7 @@ def lay(root: Path, folder: Path, entry: str) -> str:
 
 
 def overlay_source(root: Path, entry: str) -> tuple[Path, Path]:
-    """The file or folder that an entry of the overlay means, through links, and its place in a
-    checkout; raises UsageError.
-    """
+    """What an entry of the overlay means, through links, and its place; raises UsageError."""
     place = Path(os.path.normpath(entry))
     source = (root / place).resolve()
     inside = (

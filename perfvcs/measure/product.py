@@ -52,11 +52,9 @@ class Product(msgspec.Struct, frozen=True):
     def spec(self) -> str:
         """The product as an option names it, in words that mean the same in any folder."""
         revision = f"@{self.commit}" if self.commit else ""
-        return (
-            f"{self.name}={self.folder}{revision}"
-            if self.folder
-            else f"{self.name}={shlex.join(self.words)}"
-        )
+        if self.folder:
+            return f"{self.name}={self.folder}{revision}"
+        return f"{self.name}={shlex.join(self.words)}"
 
     @property
     def recorded(self) -> profile.Product:
@@ -196,9 +194,7 @@ def _repository(folder: Path) -> Project | None:
 
 
 def _copy(folder: Path, commit: str | None, target: Path, wanted: Wanted) -> list[str]:
-    """The content of the folder, now or at a commit, without files that git ignores; returns what
-    it lacks.
-    """
+    """The content of the folder, now or at a commit, less ignored files; returns its lacks."""
     repository = _repository(folder)
     if repository is not None:
         changes = None if commit else WorkingChanges(repository)
@@ -218,9 +214,7 @@ def _first_word(command: str) -> str:
 
 
 def _content(folder: Path) -> str:
-    """SHA-256 over the names and contents of all files that would be copied; raises UsageError for
-    what is not copied.
-    """
+    """SHA-256 over names and contents of all that would be copied; raises UsageError."""
     digest = hashlib.sha256()
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(set(folders) - set(UNCOPIED(parent, folders)))

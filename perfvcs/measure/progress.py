@@ -34,9 +34,7 @@ class Progress:
         """A line worth reading: a preparation, a warning."""
 
     def fail(self, failure: str) -> None:
-        """What could not be measured and why; it is shown here and nowhere else, whatever is
-        quiet.
-        """
+        """What could not be measured and why; it is shown here alone, whatever is quiet."""
         print(_failed(failure), file=sys.stderr, flush=True)
 
 
@@ -112,9 +110,7 @@ class PlainLines(Progress):
 
 
 class Terminal(Progress):
-    """A bar with the time that is left, on standard error; it moves with the steps alone, so that
-    it takes nothing meanwhile.
-    """
+    """A bar with the time left, on standard error, which moves with the steps alone."""
 
     def __init__(self, doing: str, file: TextIO | None = None) -> None:
         self.doing, self.file = doing, file or sys.stderr
@@ -169,9 +165,7 @@ def _failed(failure: str) -> str:
 
 @contextmanager
 def shown(*, quiet: bool = False, doing: str = "measuring") -> Iterator[Progress]:
-    """The display that fits standard error; ``doing`` labels the bar until the first step is
-    done.
-    """
+    """The display that fits standard error; ``doing`` labels the bar before the first step."""
     if quiet:
         yield Progress()
     elif not sys.stderr.isatty():

@@ -86,9 +86,7 @@ def remember(held: Held, recipe: str) -> None:
 
 
 def note(folder: Path) -> dict[str, Any]:
-    """What is known of a complete environment: ``installed``, ``content``, ``bytes``; else
-    nothing.
-    """
+    """What is known of a complete environment (``installed``, ``content``, ``bytes``) or {}."""
     with suppress(OSError, ValueError, RecursionError):
         content = json.loads((folder / COMPLETE).read_bytes())
         return content if isinstance(content, dict) else {"installed": content}  # of older versions
@@ -103,9 +101,7 @@ class Taken(NamedTuple):
 
 
 def taken(home: Path) -> Taken:
-    """The room of all complete environments, as it was noted when they were made: nothing is
-    searched.
-    """
+    """The room of all complete environments, as it was noted when they were made."""
     sizes = [note(place).get("bytes") for place in (home / PYTHONS_FOLDER).glob("py*/")]
     return Taken(len(sizes), sum(size for size in sizes if isinstance(size, int)))
 

@@ -71,9 +71,7 @@ class Reason(NamedTuple):
 
     @property
     def of_the_build(self) -> bool:
-        """Whether the build failed, so that other commands after the same build do not run
-        either.
-        """
+        """Whether the build failed, so that no other command after it runs either."""
         return "the build failed" in self.text
 
     @property

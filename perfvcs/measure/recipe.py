@@ -47,9 +47,7 @@ print(json.dumps([sorted(found), sorted(own)]))
 
 
 class Distributions(NamedTuple):
-    """What is in an environment, as ``name==version``; its ``own`` come from a folder, such as the
-    checkout.
-    """
+    """What is in an environment, as ``name==version``; its ``own`` come from a folder."""
 
     installed: list[str]
     own: list[str]
@@ -103,9 +101,7 @@ class Recipe:
         return f"py{self.interpreter.version}"
 
     def reads(self) -> Named:
-        """The files that the installation reads; the checkout, if anything is installed from
-        there.
-        """
+        """The files that the installation reads; the checkout, if something comes from there."""
         inputs = named(self._words, self.worktree, self.env)
         return inputs._replace(checkout=inputs.checkout or bool(self.install))
 
@@ -173,9 +169,7 @@ class Recipe:
         return [base, "-I", "-m", "venv", folder], [*add, "--disable-pip-version-check"]
 
     def _run(self, step: Sequence[str], held: Held, output: IO[bytes] | None = None) -> None:
-        """Runs one command, with a log beside the environment, which stays where it fails. Raises
-        InstallError.
-        """
+        """Runs one command; its log stays beside the environment if it fails. InstallError."""
         env = {name: value for name, value in self.env.items() if not ASTRAY.fullmatch(name)}
         try:
             self._try(step, held, env, output)

@@ -68,9 +68,7 @@ def repair(project: Project, proposal: Proposal, reason: Reason) -> Repair | Non
 
 
 def _fewer(project: Project, proposal: Proposal, runner: str) -> Repair | None:
-    """The files of tests that changed most often, where all tests take too long to be tried; then
-    half as many.
-    """
+    """The files of tests that changed most often, where all take too long; then half as many."""
     present, options = _test_files(project, proposal, runner)
     most = min(MOST_CHANGED, len(present) // 2)
     if not most:
@@ -85,9 +83,7 @@ def _fewer(project: Project, proposal: Proposal, runner: str) -> Repair | None:
 
 
 def _without(project: Project, proposal: Proposal, reason: Reason) -> Repair | None:
-    """The tests for prove without those that load a module of Perl that is missing, or else died
-    here.
-    """
+    """The tests for prove without those that load a missing module of Perl, or else died."""
     present, options = _test_files(project, proposal, RUNS_PROVE)
     module, died = reason.perl_module, reason.perl_tests
     uses = re.compile(rf"\b(?:use|require)\s+['\"]?{re.escape(module)}(?![\w:])")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from perfvcs.jobs import matrix
 from perfvcs.jobs.cell import Cell
@@ -44,19 +44,10 @@ class Request(msgspec.Struct, frozen=True):
 
     def apply(self, config: Config) -> tuple[list[Cell], Config]:
         """The cells to measure and the configuration with the knobs asked for."""
-        asked = {
-            name: getattr(self, name)
-            for name in ("pin", "aslr", "padding")
-            if getattr(self, name) is not None
-        }
-        config = msgspec.structs.replace(
-            config, knobs=msgspec.structs.replace(config.knobs, **asked)
-        )
-        counts = {
-            name: getattr(self, name)
-            for name in ("executions", "warmup")
-            if getattr(self, name) is not None
-        }
+        asked = {name: value for name, value in asdict(self).items() if value is not None}
+        knobs = {name: asked[name] for name in ("pin", "aslr", "padding") if name in asked}
+        config = replace(config, knobs=replace(config.knobs, **knobs))
+        counts = {name: asked[name] for name in ("executions", "warmup") if name in asked}
         units: dict[tuple[str, str], set[str]] = {}
         for label, collector, unit in self.left_out:
             units.setdefault((label, collector), set()).add(unit)
@@ -71,18 +62,18 @@ class Request(msgspec.Struct, frozen=True):
             if cell.label not in self.settled
             and "" not in units.get((cell.label, cell.collector_name), ())
         ]
-        return cells if self.executions is None else [
-            replace(cell, auto=None) for cell in cells
-        ], config
+        if self.executions is not None:
+            cells = [replace(cell, auto=None) for cell in cells]
+        return cells, config
 
 
 def digest(config: Config) -> str:
     """The SHA-256 of all that a configuration says of measuring: not its rules for verdicts and
     pushes, former names, or what is kept.
     """
-    python = config.python and msgspec.structs.replace(config.python, keep=KEEP)
-    jobs = tuple(msgspec.structs.replace(job, formerly=()) for job in config.job)
-    measuring = msgspec.structs.replace(
+    python = config.python and replace(config.python, keep=KEEP)
+    jobs = tuple(replace(job, formerly=()) for job in config.job)
+    measuring = replace(
         config,
         job=jobs,
         check=(),

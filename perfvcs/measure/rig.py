@@ -49,9 +49,7 @@ class Rig(Struct, frozen=True):
         return structs.replace(self, progress=progress)
 
     def sites(self, cells: Sequence[Cell], versions: Sequence[Version]) -> Sites:
-        """Where the cells run on versions; what [dirty] of perf.toml leaves out holds for a command
-        without perf.toml too.
-        """
+        """Where the cells run on versions; [dirty] of perf.toml also holds without perf.toml."""
         repository, config = self.repository, self.config
         return Sites(
             repository.project,

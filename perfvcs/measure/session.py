@@ -55,11 +55,9 @@ class Session:
         self.executor = executor(sites, self.tally)
         self.progress, self.identity, self.journal = progress, identity, journal
         self.cells, self.versions, self.config = sites.cells, sites.versions, sites.config
-        self.names, self.failures, self.warnings = (
-            self.tally.names,
-            self.tally.failures,
-            self.tally.warnings,
-        )
+        self.names = self.tally.names
+        self.failures = self.tally.failures
+        self.warnings = self.tally.warnings
         self.blocks, self.pace = self.tally.blocks, self.tally.pace
         self._begun = 0  # blocks that ``run`` was asked for
         self._stack = ExitStack()
@@ -89,9 +87,7 @@ class Session:
         self._stack.close()
 
     def _leave_out(self) -> None:
-        """Leave out the jobs whose requirement no host meets; raises UsageError where these are
-        all.
-        """
+        """Leave out the jobs whose requirement no host meets; raises UsageError if that is all."""
         required = [
             number
             for number, cell in enumerate(self.cells)
@@ -109,17 +105,13 @@ class Session:
             raise UsageError(next(iter(self.warnings)))
 
     def warm_up(self, blocks: Mapping[int, int]) -> None:
-        """Run the warm-up executions of the cells that have blocks to run, and drop what they
-        measured.
-        """
+        """Run the warm-up executions of cells that have blocks to run, and drop the results."""
         self.executor.warm_up(
             [number for number in range(len(self.cells)) if self._ahead(number, blocks)]
         )
 
     def begin(self, blocks: Mapping[int, int]) -> None:
-        """Show how many executions ``warm_up`` and ``run`` with that many blocks per cell number
-        are.
-        """
+        """Show how many executions ``warm_up`` and ``run`` with that many blocks per cell are."""
         self.tally.expect(self.turns_ahead(blocks))
 
     def expect(self, blocks: Mapping[int, int]) -> None:
@@ -191,9 +183,7 @@ class Session:
         return [Measured.of(profile) for profile in profiles.values()]
 
     def unmeasured(self) -> list[str]:
-        """The cells that have no complete block, though they were not given up: the budget ended
-        before.
-        """
+        """The cells without a complete block that were not given up: the budget ended."""
         return [
             self.names[number]
             for number in range(len(self.cells))
@@ -201,9 +191,7 @@ class Session:
         ]
 
     def profiles(self) -> list[Profile]:
-        """One profile per cell, version and host with a complete block, of those that were not
-        given up.
-        """
+        """One profile per cell, version and host with a complete block that was not given up."""
         by_place = self._profiles(sorted(self.tally.alive))
         self.warnings |= dict.fromkeys(
             warning for profile in by_place.values() for warning in profile.environment.warnings
@@ -230,9 +218,7 @@ class Session:
             )
 
     def so_far(self, number: int) -> list[list[Profile]] | None:
-        """What each version of one cell gave so far, in their order, by host; None when one of them
-        was given up.
-        """
+        """What each version of one cell gave so far, by host; None if one was given up."""
         pairs = [(number, position) for position in range(len(self.versions))]
         if not self.tally.alive.issuperset(pairs):
             return None
@@ -243,9 +229,7 @@ class Session:
         ]
 
     def _profiles(self, pairs: Sequence[tuple[int, int]]) -> dict[CellPlace, Profile]:
-        """The profiles of cells on versions with a complete block, one per host, as they were
-        measured.
-        """
+        """The profiles of cells on versions with a complete block, one per host, as measured."""
         recordings = {
             (*pair, host): self.blocks.recording(*pair, host)
             for pair in pairs

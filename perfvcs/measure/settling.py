@@ -77,9 +77,7 @@ def settle_jobs(session: Session, looks: Sequence[int], decide: Decision) -> Non
 
 
 def _groups(session: Session, first: dict[int, int]) -> Iterator[list[int]]:
-    """The jobs in groups whose first look is at one time; how long a job takes that never ran is
-    taken from those before it.
-    """
+    """The jobs in groups with one time of the first look; new ones take what others took."""
     if session.executor.width > 1:
         yield list(first)
         return
@@ -102,9 +100,7 @@ def _groups(session: Session, first: dict[int, int]) -> Iterator[list[int]]:
 
 
 def _say(session: Session, usual: dict[int, int], most: int, source: str) -> bool:
-    """Say how long this is expected to take, and at most, if that is known; returns whether it
-    was.
-    """
+    """Say how long this is expected to take, and at most, if known; returns whether it was."""
     expected = session.pace.total(session.turns_ahead(usual))
     longest = session.pace.total(session.turns_ahead(dict.fromkeys(usual, most)))
     if expected is None or longest is None:

@@ -84,9 +84,7 @@ class Site(msgspec.Struct, frozen=True):
     laid_out: bool = False
 
     def environ(self, extra: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a job with variables of its own, without variables that hold a token
-        of the CI service.
-        """
+        """The environment of a job with its own variables, less those with a CI token."""
         tokens = secrets(os.environ)
         variables = {
             name: value
@@ -97,9 +95,7 @@ class Site(msgspec.Struct, frozen=True):
 
 
 def as_it_stands(project: Project, config: Config) -> Site:
-    """The working tree itself, for a command that somebody typed there: no files laid over it, no
-    build, no installation.
-    """
+    """The working tree itself, for a typed command: no overlay, build or installation."""
     return Site(project.root, clean(os.environ, config.env), {}, {}, False, Originals(project.root))
 
 
@@ -222,9 +218,7 @@ def _build_anew(
 
 
 def _programs(config: Config, folder: Path) -> dict[str, tuple[int, int, int]]:
-    """The compiled programs of the jobs that are in a checkout, by path: inode, size and time of
-    the last change (ns).
-    """
+    """The compiled programs of the jobs in a checkout, by path: inode, size, change (ns)."""
     programs = {}
     commands: list[str] = []
     for job in config.job:
@@ -247,9 +241,7 @@ def _cure(name: str) -> str:
 def _note_artefacts(
     home: Path, config: Config, commit: str, folder: Path, laid: set[str], stack: ExitStack
 ) -> None:
-    """Note what the build left in a checkout of a commit, and at its end what installing and
-    running left; but not what was ``laid``.
-    """
+    """Note what the build left, and at the end what installing and running left."""
     artefacts = Artefacts(home)
     built = untracked(folder) - laid if config.build else set()
     if config.build and not artefacts.is_known(commit, config.build):
@@ -272,17 +264,13 @@ def _content_key(
 
 
 def _settings(config: Config, env: Mapping[str, str]) -> str:
-    """The key of what else builds and installations obey: their variables, and the compiler's
-    version.
-    """
+    """The key of what else builds and installations obey: variables, the compiler's version."""
     compiled = compiler(env.get("CC", "cc"), env.get("PATH", os.defpath))
     return key_of(variables(env, config.env), compiled)
 
 
 def _reporting(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which a program finds what it can report its own measurements with:
-    ``perfvcs_bench`` and ``perfvcs.h``.
-    """
+    """The environment in which a program finds ``perfvcs_bench`` and ``perfvcs.h``."""
     added = {"PYTHONPATH": python_folder(), "CPATH": native_folder()}
     return dict(env) | {
         name: os.pathsep.join(filter(None, (env.get(name), str(folder))))

@@ -38,9 +38,7 @@ Stamp = tuple[int, int, int] | None  # of a file: inode, size, time of the last 
 
 
 class SiteKind(NamedTuple):
-    """Sites that are built alike: with these flags, as often as the jobs with these numbers
-    need.
-    """
+    """Sites that are built alike: with these flags, as often as these jobs need."""
 
     number: int
     flags: BuildFlags
@@ -109,9 +107,7 @@ class Sites:
             yield SiteKind(kind, flags, jobs, max(self.cells[number].binaries for number in jobs))
 
     def stands(self, position: int) -> bool:
-        """Whether a version is measured in the working tree as it stands; several are measured on
-        equal terms, in checkouts.
-        """
+        """Whether a version is measured in the working tree as it stands; several never are."""
         return self.versions[position].here and len(self.versions) == 1
 
     def prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
@@ -150,9 +146,7 @@ class Sites:
         return site
 
     def _layout(self, kind: SiteKind, binary: int) -> str:
-        """The seed by which a build of several lays its code out, the same for all versions; empty
-        where the layout is left as it comes.
-        """
+        """The seed of a build's layout of code, one for all versions; empty if none is drawn."""
         if kind.binaries == 1 or not (self.config.build and self.knobs.padding):
             return ""
         return f"{self.layouts} {kind.number} {binary}"
@@ -181,9 +175,7 @@ class Sites:
         return site.folder, env if python is None else python.activate(env)
 
     def run(self, number: int, position: int, binary: int, scratch: Path, seed: int) -> Run:
-        """An execution of a cell on a version, ready to be made; all that is drawn by lot follows
-        from the ``seed``.
-        """
+        """An execution of a cell on a version, ready to be made; ``seed`` decides all chance."""
         cell, site = self._cell(number, position), self._site(number, position, binary)
         env = site.environ(
             {name: value.replace(SEED_PLACEHOLDER, str(seed)) for name, value in cell.env.items()}
@@ -271,9 +263,7 @@ class Sites:
         )
 
     def removed(self, number: int, position: int) -> str:
-        """What the command of a cell names, and an execution on the version has removed; empty
-        where nothing is.
-        """
+        """What a cell's command names and an execution on the version has removed; or empty."""
         return self._site(number, position).originals.removed(self._words(number, position))
 
     def _words(self, number: int, position: int) -> list[str]:
@@ -284,9 +274,7 @@ class Sites:
         return words + self._literal(cell)
 
     def unseen_workload(self, number: int, position: int) -> str:
-        """The workload of a cell that is only in the working tree, with the cure; empty where it is
-        not.
-        """
+        """The workload of a cell that is only in the working tree, with the cure; or empty."""
         folder = self._site(number, position).folder
         return only_here(self._literal(self.cells[number]), folder, self.project.root)
 
@@ -335,9 +323,7 @@ class Sites:
         return self._program(cell, site, site.environ(cell.env))
 
     def _program(self, cell: Cell, site: Site, env: Mapping[str, str]) -> str:
-        """What a cell last ran on a site, even if that is gone; what it would run if it has not
-        run.
-        """
+        """What a cell last ran on a site, even if that is gone; else what it would run."""
         if program := self._programs.get((site.folder, cell.cmd)):
             return program
         return resolve(cell.argv("")[0], site.folder, env, self.project.root)

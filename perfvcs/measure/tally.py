@@ -23,9 +23,7 @@ from perfvcs.text.words import named
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A job that was given up on a version, and why, in one line; ``name`` is what listings call
-    it.
-    """
+    """A job that was given up on a version, and why, in a line; listings call it ``name``."""
 
     name: str
     version: str
@@ -38,9 +36,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class About(NamedTuple):
-    """What is known of a series: the job, the environment with its noise, and which functions ran
-    in the warm-up.
-    """
+    """What is known of a series: the job, the environment with its noise, warm-up functions."""
 
     job: Job
     environment: Environment
@@ -169,7 +165,6 @@ class Tally:
         self.warnings[f"{self.names[number]} is not measured: {reason}"] = None
 
     def _lose(self, number: int, position: int, reason: str) -> None:
-        """Say that a job was given up on a version."""
         cell = self.cells[number]
         self._tell(
             Failure(

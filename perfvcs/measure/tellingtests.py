@@ -47,9 +47,7 @@ def changes_by_file(project: Project) -> Counter[str]:
 
 
 def changes_of_code(project: Project, tests: Collection[str]) -> dict[str, int]:
-    """For each file of tests, how often the files of the project that it imports changed, in
-    commits, and one more.
-    """
+    """How often, in commits, the files that each file of tests imports changed, and one more."""
     changes, files = changes_by_file(project), own_files(project.root)
     sources = [name for name in files if name.endswith(".py") and name not in tests]
     by_module: dict[str, list[str]] = defaultdict(list)
@@ -151,9 +149,7 @@ def _by_file(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def _dearest(seconds: Mapping[str, float], worth: Mapping[str, float], left: float) -> list[str]:
-    """The files, or tests, that are worth most, of which all together take no longer than is
-    ``left``.
-    """
+    """The files, or tests, that are worth most and together take no longer than ``left``."""
     names: list[str] = []
     for name in sorted(worth, key=lambda name: -worth[name]):
         if seconds[name] <= left and len(names) < MOST_NAMES:

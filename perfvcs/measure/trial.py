@@ -7,7 +7,7 @@ from __future__ import annotations
 import shlex
 import time
 import tomllib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
@@ -18,10 +18,11 @@ from perfvcs.jobs.harnessoffers import shorter
 from perfvcs.jobs.proposals import STARTS
 from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import RUNNER as SUITE
+from perfvcs.jobs.starter import Proposal
 from perfvcs.launcher.execution import UNNOTICED
 from perfvcs.measure.budget import Budget
 from perfvcs.measure.journal import Identity
-from perfvcs.measure.progress import Reasons
+from perfvcs.measure.progress import Progress, Reasons
 from perfvcs.measure.reason import TAKES_LONG, Reason
 from perfvcs.measure.repair import repair
 from perfvcs.measure.session import Session
@@ -29,14 +30,8 @@ from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
 from perfvcs.measure.tellingtests import changes_of_code, telling, telling_suite
 from perfvcs.plan.expected import Estimate, about
+from perfvcs.repository import Repository
 from perfvcs.text.quantity import duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfvcs.jobs.starter import Proposal
-    from perfvcs.measure.progress import Progress
-    from perfvcs.repository import Repository
 
 LONGEST_EXECUTION = 120.0  # seconds of one execution that is still proposed
 LONGEST_CHECK = 600.0  # seconds of a verdict from which on something quicker is looked for
@@ -124,9 +119,7 @@ class _Trials:
         return (proposal.requires, proposal.python) in self._unmade
 
     def of(self, proposal: Proposal) -> Trial | None:
-        """The trial of a proposal, of which what cannot run is left out; None where nothing is
-        left.
-        """
+        """The trial of a proposal, less what cannot run; None where nothing is left."""
         for _ in range(MOST_REPAIRS):
             after = f" after {'; '.join(proposal.build)}" if proposal.build else ""
             commands = " and ".join(f"`{cmd}`" for cmd in proposal.commands.values())

@@ -56,9 +56,7 @@ class TypedCommand(msgspec.Struct, frozen=True):
 
 
 class Around(msgspec.Struct, frozen=True):
-    """What runs around the commands, untimed: none, one of each for all commands, or one a
-    command.
-    """
+    """What runs around the commands, untimed: none, one of each for all, or one a command."""
 
     prepare: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()

@@ -58,9 +58,7 @@ class VirtualEnvironment:
 
     @property
     def dependencies(self) -> list[str] | None:
-        """Those of its distributions that come from no folder of the revision, without the
-        installer; None where that was not noted when it was made.
-        """
+        """Its distributions from outside the revision, but the installer; None if not noted."""
         own = self._noted("own")
         if own is None:
             return None
@@ -153,9 +151,7 @@ class VirtualEnvironment:
             ) from None
 
     def _shared(self, new: Held, note: dict[str, Any]) -> Held:
-        """The environment with the same content as this new one, which then goes; else the new one
-        itself.
-        """
+        """The environment with the content of this new one, which then goes; else the new one."""
         others = sorted(self.home.glob(f"{self.recipe.prefix}-*/")) if note["content"] else []
         for other in others:
             alike = pythons.note(other).get("content") == note["content"]
@@ -180,9 +176,7 @@ def environment(folder: Path, recipe: Recipe) -> Iterator[VirtualEnvironment]:
 
 
 def _content(folder: Path) -> str:
-    """A digest of what is installed, wherever it is and whatever was noted about how; empty where
-    nothing is.
-    """
+    """A digest of what is installed, wherever and however; empty where nothing is."""
     digest = hashlib.sha256()
     files = sorted(
         path for path in folder.glob("lib*/**/*") if path.is_file() and not path.is_symlink()
