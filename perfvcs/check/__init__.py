@@ -12,6 +12,7 @@ from perfvcs.check.change import (
     Curve,
     JudgedBy,
     NothingToCompare,
+    Overall,
     Report,
     rank,
 )
@@ -19,14 +20,12 @@ from perfvcs.check.pastsessions import EarlierSessions, Unit, earlier_sessions
 from perfvcs.check.vocabulary import VERDICT_WORDS, Word
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
-from perfvcs.profile.summary import Measured
+from perfvcs.profile.summary import Header, Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from perfvcs.check.change import Overall
     from perfvcs.profile.rules import Rules
-    from perfvcs.profile.summary import Header
 
 __all__ = [
     "VERDICT_WORDS",

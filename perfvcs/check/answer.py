@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from perfvcs.check.bounds import distance, is_wide
 from perfvcs.check.doubts import first_said
 from perfvcs.check.judgedby import accepting, criteria
-from perfvcs.check.movement import CLOCKS, FURTHER, cpu_leads, entries
+from perfvcs.check.movement import CLOCKS, FURTHER, MovedBenchmark, cpu_leads, entries
 from perfvcs.check.text import NAME_WIDTH, SENTENCE_NAME, benchmark, measure
 from perfvcs.check.vocabulary import ONE_SIDED, SURE
 from perfvcs.profile.naming import is_whole
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.check.change import Change, Overall, Report
-    from perfvcs.check.movement import MovedBenchmark
 
 MANY = 0.25  # of the units of a job
 MOST_OPEN = 5  # of more open comparisons, the one with the largest effect is named

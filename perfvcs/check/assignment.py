@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.bounds import ComparedKey, key
 from perfvcs.check.limits import verify_limit
-from perfvcs.check.method import load, prepared
+from perfvcs.check.method import Method, load, prepared
 from perfvcs.check.percentiles import of_percentiles
 from perfvcs.profile.rules import Rule, Rules
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.check.case import Case
-    from perfvcs.check.method import Method
 
 
 class Assigned(NamedTuple):

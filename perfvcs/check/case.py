@@ -13,14 +13,13 @@ import msgspec
 from perfvcs.check.change import Change
 from perfvcs.check.pastsessions import EarlierSessions, Unit
 from perfvcs.check.vocabulary import Word
-from perfvcs.profile.summary import RECORDER
+from perfvcs.profile.summary import RECORDER, Header, Measured, Place, Summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfvcs.check.rows import ProfileRows
     from perfvcs.profile import Metric
-    from perfvcs.profile.summary import Header, Measured, Place, Summary
 
 # per session one value per execution, in the metric's unit, all finite, none empty
 Sessions = tuple[tuple[float, ...], ...]

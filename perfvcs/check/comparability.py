@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from perfvcs.profile import buildidentity
+from perfvcs.profile import Environment, Job, buildidentity
 from perfvcs.profile.buildidentity import BUILD, PYTHON_BUILD, REQUIRES, reworded, upgrades
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from perfvcs.profile import Environment, Job
     from perfvcs.profile.summary import Header, Measured
 
 NOT_KNOWN = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs.check.change import exceeded
+from perfvcs.check.change import Change, Report, exceeded
 from perfvcs.check.comparability import builds_unknown, installed_otherwise
 from perfvcs.check.vocabulary import ONE_SIDED, WORDS
 from perfvcs.profile import FIRST_OUTPUT, FIRST_WALL, TRACED_WALL
@@ -22,7 +22,6 @@ from perfvcs.text.words import counted, listed
 
 if TYPE_CHECKING:
     from perfvcs.check.case import Case, Chosen
-    from perfvcs.check.change import Change, Report
     from perfvcs.profile.summary import Measured
 
 JOB = 40  # characters of a job's name

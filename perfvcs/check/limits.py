@@ -14,13 +14,12 @@ from perfvcs.check.percentiles import percentile_values, share_of
 from perfvcs.check.vocabulary import Word
 from perfvcs.errors import UsageError
 from perfvcs.profile.rules import Rule, Rules
-from perfvcs.profile.summary import Summary
+from perfvcs.profile.summary import Measured, Summary
 from perfvcs.profile.units import base
 
 if TYPE_CHECKING:
     from perfvcs.check.rows import ProfileRows
     from perfvcs.profile import Metric
-    from perfvcs.profile.summary import Measured
 
 AMOUNT = r"\s{0,9}(\d{1,15}(?:\.\d{0,20})?(?:e[+-]?\d{1,2})?)\s{0,9}(\S{0,64})\s{0,9}"
 CONFIDENCE = 0.99

@@ -14,7 +14,7 @@ from msgspec import UNSET, UnsetType
 
 from perfvcs.check.acceptance import identity, is_committed
 from perfvcs.check.answer import headline
-from perfvcs.check.brief import brief, unit_counts
+from perfvcs.check.brief import BriefLine, brief, unit_counts
 from perfvcs.check.change import Change, JudgedBy, LimitVerdict, Overall, Report, Text
 from perfvcs.check.sensitivity import FalseAlarms, smallest
 from perfvcs.check.sizerows import SizeRow, size_rows
@@ -38,7 +38,6 @@ from perfvcs.text.quantity import step
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    from perfvcs.check.brief import BriefLine
     from perfvcs.check.movement import JobUnit
 
 

@@ -5,7 +5,7 @@ comparable.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -24,17 +24,13 @@ from perfvcs.check.comparability import (
     redefined,
 )
 from perfvcs.check.vocabulary import Word
-from perfvcs.profile import is_derived
-from perfvcs.profile.summary import SAMPLER
+from perfvcs.profile import Metric, is_derived
+from perfvcs.profile.summary import SAMPLER, Header, Measured
 from perfvcs.text.characters import shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from perfvcs.check.pastsessions import EarlierSessions, Unit
     from perfvcs.check.rows import ProfileRows
-    from perfvcs.profile import Metric
-    from perfvcs.profile.summary import Header, Measured
 
 
 RENAMED_WIDTH = 60

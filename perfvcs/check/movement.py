@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from perfvcs.check.bounds import GONE, NEW, distance, length
-from perfvcs.check.change import Change
+from perfvcs.check.change import Change, Overall, Report
 from perfvcs.check.statement import AGREED
 from perfvcs.check.text import benchmark, measure
 from perfvcs.check.vocabulary import SURE, said
@@ -19,7 +19,6 @@ from perfvcs.text.words import metric_name, metric_rank
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from perfvcs.check.change import Overall, Report
 
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
 CLOCKS = ("wall", "cpu")

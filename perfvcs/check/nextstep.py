@@ -6,16 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Container, Sequence
 from math import ceil, hypot, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
-from perfvcs.check.change import ASSUMED
+from perfvcs.check.change import ASSUMED, Change, Report
 from perfvcs.check.text import revision
 from perfvcs.check.vocabulary import ONE_SIDED
 from perfvcs.statistics.multiplicity import PAIRS
 from perfvcs.text.words import counted
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Change, Report
 
 MOST_PAIRS = 3000  # more are not proposed
 FEWEST_PAIRS = 10  # below which an interval says too little of how many are needed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import sqrt
 from operator import mul
 from typing import TYPE_CHECKING
@@ -17,8 +17,6 @@ from perfvcs.profile.naming import is_whole
 from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from perfvcs.check.case import Case, CaseExecution, ExecutionsOfSessions, Pair
     from perfvcs.profile.summary import Measured, Place
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from perfvcs.profile import REPEATED, Profile, Resources
-from perfvcs.profile.summary import PACE
+from perfvcs.profile.summary import PACE, Header, Measured
 from perfvcs.profile.units import in_base_units
 from perfvcs.profile.validity import MAX_INTEGER
 from perfvcs.system.numeric import Floats, Integers, np
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from perfvcs.check.case import Case
-    from perfvcs.profile.summary import Header, Measured
 
 
 # numbers of executions within this range are grouped by a table, not by sorting

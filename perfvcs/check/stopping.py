@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from perfvcs.check import compare
+from perfvcs.check import Change, EarlierSessions, Report, Unit, compare
 from perfvcs.check.method import FEWEST_EXECUTIONS
 from perfvcs.statistics.multiplicity import PAIRS, level, schedule
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from perfvcs.check import Change, EarlierSessions, Report, Unit
     from perfvcs.profile import Profile
     from perfvcs.profile.rules import Rules
     from perfvcs.profile.summary import Measured

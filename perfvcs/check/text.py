@@ -11,7 +11,7 @@ from sys import float_info
 from typing import TYPE_CHECKING
 
 from perfvcs.check.acceptance import identity, is_committed
-from perfvcs.check.change import exceeded
+from perfvcs.check.change import Change, CounterCluster, Report, exceeded
 from perfvcs.check.vocabulary import EXCEEDED, OPEN_EXPLAINED, said, tally
 from perfvcs.profile.naming import labelled
 from perfvcs.text.characters import COLUMNS, printable, shorten
@@ -22,7 +22,6 @@ from perfvcs.text.words import ambiguous, counted, metric_name, metric_rank, tal
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
-    from perfvcs.check.change import Change, CounterCluster, Report
     from perfvcs.check.sizerows import SizeRow
 
 WORD_WIDTH = 14  # the longest word

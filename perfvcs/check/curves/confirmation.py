@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.check.curves.replication import along, lines
+from perfvcs.check.curves.replication import ExecutionLines, along, lines
 from perfvcs.check.curves.thresholds import outgrows
 from perfvcs.system.numeric import Floats, np
 
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from perfvcs.check.change import Curve
-    from perfvcs.check.curves.replication import ExecutionLines
     from perfvcs.check.curves.sides import FittedCurves, Sides
 
 

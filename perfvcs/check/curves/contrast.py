@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from perfvcs.check.samples.estimate import VETO, order_of
+from perfvcs.check.samples.estimate import VETO, Order, order_of
 from perfvcs.statistics import difference, huber, period, sessions
 from perfvcs.statistics.permutation import smallest, two_sample
 from perfvcs.system.numeric import Flags, Floats, np
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from perfvcs.check.curves.replication import ExecutionLines
     from perfvcs.check.pastsessions import EarlierSessions
-    from perfvcs.check.samples.estimate import Order
     from perfvcs.statistics.difference import Difference
 
 

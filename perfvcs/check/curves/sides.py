@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from perfvcs.check.case import NO_USABLE_VALUE, UNSIZED, Case, decided_change, prepare
 from perfvcs.check.change import Change, Curve
-from perfvcs.check.curves.sizemeans import levelled, means
-from perfvcs.check.rows import points
+from perfvcs.check.curves.sizemeans import SizeMeans, levelled, means
+from perfvcs.check.rows import CasePoints, points
 from perfvcs.check.statement import finite
 from perfvcs.check.vocabulary import Word
 from perfvcs.statistics.regression.models import MODELS, order
@@ -23,8 +23,6 @@ from perfvcs.text.quantity import number
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from perfvcs.check.curves.sizemeans import SizeMeans
-    from perfvcs.check.rows import CasePoints
     from perfvcs.profile import Metric
     from perfvcs.statistics.regression.choice import ChoiceRule, ModelChoice
     from perfvcs.statistics.regression.curveerrors import Pairs

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import Case
     from perfvcs.check.change import Change, Curve
-    from perfvcs.check.curves.sides import FittedCurves
 
 
 # difference of two exponents from which two orders of growth differ; a fitted exponent is never

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from perfvcs.check.case import prepare
+from perfvcs.check.case import Case, prepare
 from perfvcs.check.method import CALLS_DELTA, Method
 from perfvcs.check.methods.deterministic import Deterministic
 from perfvcs.check.methods.log_median import LogMedian
@@ -13,7 +13,6 @@ from perfvcs.check.methods.log_median import LogMedian
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfvcs.check.case import Case
     from perfvcs.check.change import Change
     from perfvcs.check.curves.sides import FittedCurves
 

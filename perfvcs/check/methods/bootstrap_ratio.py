@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod
+from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod, ScaledSample
 from perfvcs.system.numeric import Floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from perfvcs.check.samples.sampled import ScaledSample
 
 
 @dataclass(frozen=True)

@@ -7,19 +7,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.check.case import decided_change, prepare
+from perfvcs.check.case import Case, decided_change, prepare
 from perfvcs.check.change import Change, CounterCluster
 from perfvcs.check.method import Method
 from perfvcs.check.statement import finite
 from perfvcs.check.vocabulary import Word
 from perfvcs.profile import is_derived
-from perfvcs.profile.summary import has_totals
+from perfvcs.profile.summary import Measured, has_totals
 from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from perfvcs.check.case import Case
     from perfvcs.check.rows import UnitTable
-    from perfvcs.profile.summary import Measured
     from perfvcs.statistics.multivariate.counters import CounterComparison
 
 FEWEST_OBSERVATIONS = 5  # observations of either side

@@ -15,7 +15,7 @@ from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.curves.confirmation import replaced
 from perfvcs.check.curves.contrast import contrasts
 from perfvcs.check.curves.curveeffect import EffectCase
-from perfvcs.check.curves.replication import coefficients, lines
+from perfvcs.check.curves.replication import ExecutionLines, coefficients, lines
 from perfvcs.check.curves.sides import FittedCurves, Sides, condense, fitted, share
 from perfvcs.check.curves.thresholds import orders, outgrows, sentence
 from perfvcs.check.method import (
@@ -42,7 +42,6 @@ from perfvcs.text.quantity import at_sizes, percent
 if TYPE_CHECKING:
     from perfvcs.check.case import Case
     from perfvcs.check.change import Change, Curve
-    from perfvcs.check.curves.replication import ExecutionLines
 
 LARGEST_SIZES = 1  # part of a contrast: the largest sizes
 # an error that changes by a smaller share of itself over its sizes is a constant

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.case import prepare
+from perfvcs.check.case import Pair, prepare
 from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
 from perfvcs.check.statement import EffectInterval, PairNumbers, PairVerdict, finite, state
@@ -19,7 +19,6 @@ from perfvcs.profile.summary import SIZES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfvcs.check.case import Pair
     from perfvcs.check.change import Change
 
 SMALLEST_CHANGE = 0.001  # of the smaller side

@@ -17,7 +17,7 @@ from perfvcs.check.bounds import Undecided, explained, stated
 from perfvcs.check.method import SINGLE_EXECUTION, PairMethod
 from perfvcs.check.samples.scale import CLOCK_STEPS, finest_step, is_coarse, mean, share, too_coarse
 from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVerdict, state
-from perfvcs.check.vocabulary import direction
+from perfvcs.check.vocabulary import Word, direction
 from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from perfvcs.check.case import ExecutionsOfSessions, Pair
     from perfvcs.check.change import Change
-    from perfvcs.check.vocabulary import Word
     from perfvcs.profile.summary import Measured
 
 TOO_FEW_FOR_INTERVAL = "too few {}s for an interval"
