@@ -5,6 +5,7 @@ mean under them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal
 
@@ -21,23 +22,82 @@ def measurements(within: ArrayLike, executions: ArrayLike, warmup: ArrayLike) ->
 
     ``within`` is S_E^2 and ``executions`` S_B^2 in the same unit; ``warmup`` is w, what starting
     and warming up an execution costs, in measurements. Infinite where executions do not differ
-    (never start again), 1 where nothing varies. It is the same with two levels and with three.
-    Sources: Kalibera, Bulej, Tuma 2005, section 3.1; Kalibera 2006, eq. 8 (ch. 4), eq. 21 (ch. 7).
+    (never start again), 1 where nothing varies. It is the same with two levels and with three, and
+    where the measured operation is a part of the repeated one. Sources: Kalibera, Bulej, Tuma 2005,
+    section 3.1; Kalibera 2006, eq. 8 of ch. 4, eq. 21 and 23 of ch. 7.
     """
     return _root(np.multiply(warmup, within), executions)
 
 
 def executions(
-    executions: ArrayLike, binaries: ArrayLike, warmup: ArrayLike, build: ArrayLike
+    executions: ArrayLike,
+    binaries: ArrayLike,
+    warmup: ArrayLike,
+    build: ArrayLike,
+    part: ArrayLike = 1.0,
 ) -> Floats:
-    """The best number of executions per binary, m0 = sqrt(b S_B^2 / (w S_V^2)); elementwise, not
+    """The best number of executions per binary, m0 = sqrt(b S_B^2 / (q w S_V^2)); elementwise, not
     rounded, at least 1.
 
     ``executions`` is S_B^2, ``binaries`` S_V^2; ``build`` (b) is the cost of a build and ``warmup``
-    (w) that of an execution's start, in measurements. Infinite where binaries do not differ, or
-    starting costs nothing. Source: Kalibera 2006, ch. 7, eq. 21.
+    (w) that of an execution's start, in measurements; the repeated operation takes ``part`` (q)
+    times as long as the measured one. Infinite where binaries do not differ, or starting costs
+    nothing. Source: Kalibera 2006, ch. 7, eq. 21; eq. 23 with q.
     """
-    return _root(np.multiply(build, executions), np.multiply(warmup, binaries))
+    return _root(np.multiply(build, executions), np.multiply(np.multiply(part, warmup), binaries))
+
+
+def variance(
+    within: ArrayLike,
+    executions: ArrayLike,
+    binaries: ArrayLike,
+    builds: ArrayLike,
+    runs: ArrayLike,
+    times: ArrayLike,
+) -> Floats:
+    """The variance of the mean of l ``builds`` with m ``runs`` each that measure n ``times``;
+    elementwise.
+
+    S_E^2/(lmn) + S_B^2/(lm) + S_V^2/l. Source: Kalibera 2006, ch. 7, eq. 19.
+    """
+    e, b, v, l_, m, n = (
+        np.asarray(part, dtype=np.float64)
+        for part in (within, executions, binaries, builds, runs, times)
+    )
+    return np.asarray((e / (m * n) + b / m + v) / l_)
+
+
+def cost(
+    builds: ArrayLike,
+    runs: ArrayLike,
+    times: ArrayLike,
+    warmup: ArrayLike,
+    build: ArrayLike = 0.0,
+    part: ArrayLike = 1.0,
+) -> Floats:
+    """What the design costs, in measurements: (b + (w + n) m q) l; elementwise.
+
+    Source: Kalibera 2006, ch. 7, eq. 18; eq. 22 with ``part`` (q).
+    """
+    l_, m, n, w, b, q = (
+        np.asarray(part_, dtype=np.float64) for part_ in (builds, runs, times, warmup, build, part)
+    )
+    return np.asarray((b + (w + n) * m * q) * l_)
+
+
+def observations(precision: float = 0.005, quantile: float = 0.5, confidence: float = 0.95) -> int:
+    """How many independent observations place a quantile within +-``precision`` of its share of the
+    distribution.
+
+    n >= z^2 p (1 - p) / eps^2; .005 about the median at 95 % needs 38416 with z = 1.96. A quantile
+    of 0 or 1 needs 1. ``ValueError`` outside 0 < precision, 0 <= quantile <= 1, 0 < confidence < 1.
+    Source: Chen, Kelton 1999; Kalibera 2006, ch. 3.
+    """
+    if not (precision > 0 and 0 <= quantile <= 1 and 0 < confidence < 1):
+        raise ValueError("precision must be positive, quantile and confidence shares")
+    # tables of z have no more; the published 38416 rests on them
+    z = round(NormalDist().inv_cdf((1 + confidence) / 2), 4)
+    return max(1, ceil(round(z**2 * quantile * (1 - quantile) / precision**2, 6)))
 
 
 def _root(above: ArrayLike, below: ArrayLike) -> Floats:
@@ -207,7 +267,9 @@ def _labels(column: ArrayLike | None, like: Floats) -> Integers:
 
 
 def _nest(labels: list[Integers]) -> tuple[int, list[Integers]]:
-    """Number of groups, and where values, executions and binaries belong in the level above."""
+    """Number of groups, and where each value, execution and binary belongs: its index in the level
+    above.
+    """
     group, binary, execution = labels
     width = int(binary.max()) + 1
     binaries, binary_of_value = np.unique(group * width + binary, return_inverse=True)
@@ -219,6 +281,7 @@ def _nest(labels: list[Integers]) -> tuple[int, list[Integers]]:
 
 
 def _sums(places: Integers, values: Floats, count: int) -> Floats:
+    """The sum of the values at each of ``count`` places."""
     return np.bincount(places, values, count).astype(np.float64)
 
 

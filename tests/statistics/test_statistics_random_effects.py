@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from perfvcs.statistics import resampling
-from perfvcs.statistics.components import Components, components, executions, measurements
+from perfvcs.statistics.components import (
+    Components,
+    components,
+    cost,
+    executions,
+    measurements,
+    observations,
+    variance,
+)
 from perfvcs.statistics.resampling import resample
 from perfvcs.statistics.runs import _distinct, impact
 
@@ -155,25 +163,39 @@ def test_columns_must_fit(values: list[float], labels: list[int]) -> None:
 
 
 def test_the_optimal_counts_are_the_minimum_of_the_variance_at_equal_cost() -> None:
-    within, between, above, warmup, build = 9.0, 2.0, 0.5, 20.0, 500.0
+    within, between, above, warmup, build, part = 9.0, 2.0, 0.5, 20.0, 500.0, 3.0
 
     def spread(counted: NDArray[np.float64]) -> float:
         runs, times = np.exp(counted)
-        price = build + (warmup + times) * runs  # Kalibera 2006, ch. 7, eq. 18
-        return float(price * (within / (runs * times) + between / runs + above))  # eq. 19
+        price = cost(1, runs, times, warmup, build, part)
+        return float(price * variance(within, between, above, 1, runs, times))
 
     best = np.exp(
         optimize.minimize(
             spread, [1.0, 1.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}
         ).x
     )
-    assert float(executions(between, above, warmup, build)) == pytest.approx(best[0], rel=1e-4)
+    assert float(executions(between, above, warmup, build, part)) == pytest.approx(
+        best[0], rel=1e-4
+    )
     assert float(measurements(within, between, warmup)) == pytest.approx(best[1], rel=1e-4)
+
+
+def test_an_operation_that_is_a_part_needs_fewer_executions() -> None:
+    whole, part = (float(executions(4.0, 1.0, 10.0, 1000.0, q)) for q in (1.0, 4.0))
+    assert (whole, part) == pytest.approx((20.0, 10.0))
 
 
 def test_counts_without_variance_have_a_meaning() -> None:
     found = measurements([1.0, 0.0, 0.0, np.nan], [0.0, 1.0, 0.0, 1.0], 10.0)
     np.testing.assert_array_equal(found, [np.inf, 1.0, 1.0, np.nan])
+
+
+def test_the_median_needs_as_many_observations_as_published() -> None:
+    assert observations(0.005, 0.5, 0.95) == 38416
+    assert observations(0.005, 1.0) == 1
+    with pytest.raises(ValueError, match="shares"):
+        observations(0.0)
 
 
 def test_the_impact_factor_is_the_ratio_of_the_spreads_and_its_control_tends_to_one() -> None:
