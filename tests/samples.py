@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from perfvcs import formats
+from perfvcs.formats._foreign import expanded
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Profile, Resources
+from perfvcs.profile.validity import MAX_PROFILE
 
 if TYPE_CHECKING:
     from perfvcs.plugins.collector import Observations
 
 WALL = Metric("s")
+
+
+def format_of(path: Path) -> str:
+    """The format that a file is recognised as."""
+    return formats.recognised(str(path), expanded(formats.content(path), MAX_PROFILE))
 
 
 def sample_profile(wall: Sequence[float] = (0.010, 0.011, 0.012), **overrides: Any) -> Profile:

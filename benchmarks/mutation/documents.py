@@ -126,7 +126,8 @@ def foreign() -> dict[str, list[bytes]]:
     for path in sorted(
         path for path in FOREIGN.iterdir() if path.name != "README.md" and path.is_file()
     ):
-        found.setdefault(formats.guess(path), []).append(expanded(path.read_bytes(), 1 << 20))
+        document = expanded(path.read_bytes(), 1 << 20)
+        found.setdefault(formats.recognised(path.name, document), []).append(document)
     return found
 
 

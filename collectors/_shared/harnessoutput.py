@@ -186,7 +186,7 @@ class HarnessExecution:
 
 def _profile(run: Run, reads: Reads, document: bytes) -> Profile:
     """The document as the format's profile; raises CollectError."""
-    from perfvcs.formats import NoResults, decode, recognising
+    from perfvcs.formats import HEAD_BYTES, NoResults, decode, recognising
     from perfvcs.plugins import build
 
     command = name_command(run.argv)
@@ -198,7 +198,8 @@ def _profile(run: Run, reads: Reads, document: bytes) -> Profile:
     try:
         return decode(part, source, reads.format, options)
     except Malformed as error:
-        others = [name for name in recognising(part) if name != reads.format.replace("_", "-")]
+        asked = reads.format.replace("_", "-")
+        others = [name for name in recognising(part[:HEAD_BYTES]) if name != asked]
         cure = ""
         if others:
             cure = f': it looks like {others[0]}: write reads = "{others[0]}"'

@@ -37,11 +37,11 @@ __all__ = [
     "decode_all",
     "encode",
     "encode_all",
-    "guess",
     "members",
     "parse_options",
     "read",
     "read_all",
+    "recognised",
     "recognising",
     "stem",
     "suffixes",
@@ -117,13 +117,12 @@ def decode_all(
     """The profiles in the bytes of a file of that path, as ``read_all`` does it."""
     try:
         document = _begun(expanded(document, MAX_PROFILE))
-        base = Path(path).name
         member = (
             _readable(format_name, options)
             if format_name
-            else _member(_recognised(path, base, document), options)
+            else _member(recognised(path, document), options)
         )
-        for profile in _profiles(member, document, name or stem(base)):
+        for profile in _profiles(member, document, name or stem(Path(path).name)):
             yield _renamed(profile, name) if name else profile
     except Malformed as error:
         raise type(error)(f"{path}: {error}") from None
@@ -174,19 +173,6 @@ def content(path: Path, most: int | None = None) -> bytes:
             return at_most(file, MAX_PROFILE + 1 if most is None else most)
     except OSError as error:
         raise UnreadableFile(f"cannot read {path}: {error.strerror or error}") from None
-
-
-def guess(path: Path | str) -> str:
-    """The name of a file's format; raises UnreadableFile."""
-    path = Path(path)
-    try:
-        head = expanded(content(path, HEAD_BYTES), HEAD_BYTES, partly=True)
-        return _recognised(str(path), path.name, head)
-    except UnreadableFile:
-        document = content(path)
-        if len(document) <= HEAD_BYTES:
-            raise
-        return _recognised(str(path), path.name, expanded(document, MAX_PROFILE))
 
 
 def encode(profile: Profile, format_name: str, options: Mapping[str, Any] | None = None) -> bytes:
@@ -296,17 +282,19 @@ def _known() -> dict[str, Format]:
     return {name: _member(name) for name in members("decode")}
 
 
-def _recognised(path: str, base: str, document: bytes) -> str:
-    """The one format that recognises the bytes, else the first one that recognises the name."""
+def recognised(path: str, document: bytes) -> str:
+    """The one format that recognises the bytes of a file, unpacked, else the first one that
+    recognises its name; raises UnreadableFile.
+    """
     if document.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise UnreadableFile(f"{path} is text in UTF-16: convert it to UTF-8")
-    document = _begun(document)
-    head = document[:HEAD_BYTES]
-    formats = _recognising("", head)
-    named = [] if formats else _recognising(base, head)
+    base, head = Path(path).name, document[:HEAD_BYTES]
+    formats = recognising(head)
+    named = [] if formats else recognising(head, base)
     if not formats and not named and len(document) > HEAD_BYTES:
-        more = document[:FURTHER_BYTES] + b"\n" + document[FURTHER_BYTES:][-TAIL_BYTES:]
-        formats = _recognising("", more)
+        formats = recognising(
+            document[:FURTHER_BYTES] + b"\n" + document[FURTHER_BYTES:][-TAIL_BYTES:]
+        )
     if len(formats) > 1:
         raise UnreadableFile(
             f"{path} could be {' or '.join(formats)}: name its format with --format"
@@ -322,15 +310,13 @@ def _recognised(path: str, base: str, document: bytes) -> str:
     return formats[0]
 
 
-def _recognising(name: str, head: bytes) -> list[str]:
+def recognising(head: bytes, name: str = "") -> list[str]:
+    """The names of the formats that recognise the beginning of a document by itself, or a file of
+    that name by it.
+    """
     return [
         format_name for format_name, member in _known().items() if member.recognises(name, head)
     ]
-
-
-def recognising(document: bytes) -> list[str]:
-    """The names of the formats that recognise the beginning of a document by itself."""
-    return _recognising("", document[:HEAD_BYTES])
 
 
 def _readable(name: str, options: Mapping[str, Any] | None) -> Format:

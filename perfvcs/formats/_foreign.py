@@ -12,11 +12,9 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any, NamedTuple
 from xml.parsers import expat
 
-import msgspec
-
 from perfvcs.profile import Collected
 from perfvcs.profile.validity import MAX_INTEGER, Malformed
-from perfvcs.system.foreign import MAX_DEPTH, UNDECODABLE
+from perfvcs.system.foreign import MAX_DEPTH
 from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
@@ -30,19 +28,17 @@ CHUNK_BYTES = 1 << 20  # bytes at a time
 EITHER = 32 + zlib.MAX_WBITS  # zlib finds out which of its two containers it is
 MAX_FOREIGN = 1 << 28  # bytes of a document that becomes far more bytes of Python objects
 SMALL = 1 << 31
-CUT_OFF = "Input data was truncated"  # what msgspec says
 # A text, which goes on to the end where it is not closed, or what Python's own writer puts where
 # there is no number.
 NOT_JSON = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|-?(?:NaN|Infinity)', re.DOTALL)
 UNKNOWN = "0" * 40  # the commit of a profile whose document names none
 
 
-def expanded(document: bytes, most: int, *, partly: bool = False) -> bytes:
+def expanded(document: bytes, most: int) -> bytes:
     """The content of a document that is compressed by gzip or zlib; any other document as it is.
 
-    Of more than ``most`` bytes no more are made: it is refused, or, where ``partly`` holds, cut
-    off, as the document itself may be. So is one that is over ``RATIO`` times as large inside,
-    unless it is small. Raises Malformed.
+    Of more than ``most`` bytes no more are made: it is refused. So is one that is over ``RATIO``
+    times as large inside, unless it is small. Raises Malformed.
     """
     if not _is_compressed(document):
         return document
@@ -55,8 +51,6 @@ def expanded(document: bytes, most: int, *, partly: bool = False) -> bytes:
             while not engine.eof and content.tell() <= bound:
                 piece = engine.decompress(rest, CHUNK_BYTES)
                 rest = engine.unconsumed_tail
-                if partly:
-                    return piece[:most]
                 if not piece and not engine.eof:
                     raise Malformed("the compressed document ends too early: copy it again")
                 content.write(piece)
@@ -97,31 +91,12 @@ def bounded(document: bytes) -> bytes:
     return document
 
 
-def collected(document: bytes, tool: str, started: str = "") -> Collected:
+def collected(document: bytes, tool: str, started: str = "", ended: str = "") -> Collected:
     """A session of its own for every content, so that the same file imported again is the same
     profile.
     """
-    return Collected(f"{tool}-{hashlib.sha256(document).hexdigest()[:12]}", started, started, tool)
-
-
-def parsed(document: bytes) -> Any:
-    """A JSON document as Python objects; NaN and infinities, which Python's own writer lets pass,
-    are None. Raises Malformed.
-    """
-    document = numbers_only(document)
-    # one decoder for all: another would take texts and numbers that this one cannot write
-    try:
-        return msgspec.json.decode(document)
-    except RecursionError:
-        raise Malformed("it is nested too deep") from None
-    except UNDECODABLE as error:
-        raise undecodable(error) from None
-
-
-def undecodable(error: Exception) -> Malformed:
-    """The error about JSON that cannot be decoded."""
-    reason = str(error)
-    return Malformed("it was cut off: copy it again" if reason == CUT_OFF else reason)
+    session = f"{tool}-{hashlib.sha256(document).hexdigest()[:12]}"
+    return Collected(session, started, ended or started, tool)
 
 
 def numbers_only(document: bytes) -> bytes:

@@ -14,14 +14,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from perfvcs import environment
-from perfvcs.formats._foreign import (
-    UNKNOWN,
-    NoResults,
-    bounded,
-    collected,
-    numbers_only,
-    undecodable,
-)
+from perfvcs.formats._foreign import UNKNOWN, NoResults, bounded, collected, numbers_only
 from perfvcs.formats._metric import usable
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
 from perfvcs.profile.units import Base, base
@@ -36,6 +29,7 @@ METRIC_NAMES = {"s": "wall", "ops/s": "throughput"}
 RELEASE = re.compile(r"(?<=\d)[-+_]")  # behind the numbers of 6.1.0-28-amd64
 KEY = re.compile(rb'"([\w()]{1,99})"\s*:')  # of a JSON object
 COUNT = "samples"  # how many values there were
+CUT_OFF = "Input data was truncated"  # what msgspec says
 
 SECONDS = re.compile(r"/(?:sec|secs|second|seconds)$")
 
@@ -67,7 +61,8 @@ def typed(document: bytes, kind: type[Kind]) -> Kind:
     except RecursionError:
         raise Malformed("it is nested too deep") from None
     except UNDECODABLE as error:
-        raise undecodable(error) from None
+        reason = str(error)
+        raise Malformed("it was cut off: copy it again" if reason == CUT_OFF else reason) from None
 
 
 def lines_of(document: bytes) -> list[str]:
@@ -121,9 +116,6 @@ def profile_of(
     ``commit`` may be shortened or empty, and is unknown then. ``notes`` are what to know of the
     document; units without a value become one of them. Raises NoResults where there are no values.
     """
-    session = collected(document, tool, moment(started))
-    if last := moment(ended):
-        session = msgspec.structs.replace(session, ended=last)
     silent: dict[str, None] = {}
     rows = resources(readings, silent)
     if not len(rows):
@@ -134,7 +126,7 @@ def profile_of(
     return Profile(
         commit=commit if COMMIT_ID.fullmatch(commit) else UNKNOWN,
         job=Job(name or tool, tool, "", engine=tool),
-        collected=session,
+        collected=collected(document, tool, moment(started), moment(ended)),
         environment=msgspec.structs.replace(environment, warnings=warnings),
         design=Design(executions=len(set(rows.execution))),
         metrics={metric: about(metric, metrics) for metric in rows.metrics},
@@ -220,16 +212,25 @@ def about(metric: str, metrics: Mapping[str, Metric]) -> Metric:
     return Metric("" if word == COUNT else metrics[of].unit, "none")
 
 
-def summary(metric: str, mean: ReadingValue, **more: ReadingValue) -> dict[str, list[ReadingValue]]:
-    """One row of a value that stands for many, with what else its tool says of these.
+def divided(values: Iterable[ReadingValue], over: float) -> list[ReadingValue]:
+    """Values in a unit that is ``over`` times as large."""
+    return [None if value is None else value / over for value in values]
+
+
+def summary(
+    metric: str, mean: ReadingValue, *, over: float = 1.0, **more: ReadingValue
+) -> dict[str, list[ReadingValue]]:
+    """One row of a value that stands for many, with what else its tool says of these; all are
+    divided by ``over`` but the number of samples.
 
     The words are ``deviation``, ``error``, ``median``, ``least``, ``largest``, ``low``, ``high``,
     ``p75`` and other percentiles, and ``samples``: parts of a metric's name, never judged.
     """
-    return {
-        metric: [mean],
-        **{f"{metric}.{word}": [value] for word, value in more.items() if value is not None},
-    }
+    columns = {metric: divided([mean], over)}
+    for word, value in more.items():
+        if value is not None:
+            columns[f"{metric}.{word}"] = [value if word == COUNT else value / over]
+    return columns
 
 
 class Written(msgspec.Struct, frozen=True):

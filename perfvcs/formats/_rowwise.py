@@ -19,11 +19,7 @@ def amounts(profile: Profile) -> tuple[dict[str, str], list[dict[str, Any]]]:
     rows = profile.resources
     kinds = {name: _kind(definition.unit) for name, definition in profile.metrics.items()}
     traces = _traces(profile)
-    numbers = {
-        key: getattr(rows, name)
-        for key, name in (("iteration",) * 2, ("binary",) * 2, ("mark",) * 2)
-        if any(getattr(rows, name) or ())
-    }
+    numbers = {name: column for name in NUMBERS if any(column := getattr(rows, name) or ())}
     several = len(profile.metrics) > 1
     resources: list[dict[str, Any]] = []
     for row, (code, execution) in enumerate(zip(rows.uid, rows.execution, strict=True)):

@@ -22,12 +22,19 @@ from perfvcs.formats._asvresults import (
     CommitResults,
     files,
 )
-from perfvcs.formats._foreign import bounded, parsed
-from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, shaped, sized
+from perfvcs.formats._readings import (
+    COMMIT_ID,
+    Reading,
+    ReadingValue,
+    machine,
+    profile_of,
+    shaped,
+    sized,
+    typed,
+)
 from perfvcs.profile import Environment, Profile
 from perfvcs.profile.validity import Malformed
 
-COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 SIGNATURE = re.compile(rb'"commit_hash"\s*:')
 OUR_NAMES = {theirs: ours for theirs, ours in MACHINE_NAMES.items() if theirs != "os"}
 LATEST_MILLISECOND = 253402300799000  # ms: the end of the year 9999
@@ -73,8 +80,8 @@ class Asv:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - file names there hold commit and environment
         """The profile; raises NoResults where everything failed, Malformed with the place."""
-        file = shaped(parsed(bounded(document)), _Results, "$")
-        if not COMMIT.fullmatch(file.commit_hash):
+        file = shaped(typed(document, Any), _Results, "$")
+        if not COMMIT_ID.fullmatch(file.commit_hash):
             raise Malformed("$.commit_hash is not a full commit id")
         results = {
             name: _result(name, value, file.result_columns) for name, value in file.results.items()

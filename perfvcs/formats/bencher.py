@@ -109,7 +109,6 @@ def _columns(
     columns: dict[str, list[ReadingValue]] = {}
     for measure, value in values.items():
         name, _, over = measured[measure]
-        given = {"low": value.lower_value, "high": value.upper_value}
-        bounds = {word: bound / over for word, bound in given.items() if bound is not None}
-        columns |= summary(name, None if value.value is None else value.value / over, **bounds)
+        bounds = {"low": value.lower_value, "high": value.upper_value}
+        columns |= summary(name, value.value, over=over, **bounds)
     return columns

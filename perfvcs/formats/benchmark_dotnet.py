@@ -15,6 +15,7 @@ from perfvcs.formats import _dotnettable as dotnettable
 from perfvcs.formats._readings import (
     Reading,
     ReadingValue,
+    divided,
     machine,
     profile_of,
     sized,
@@ -156,14 +157,14 @@ def _readings(benchmark: _Benchmark, uid: str, size: float | None) -> Iterator[R
         for launch in dict.fromkeys(iteration.launch_index for iteration in results):
             of = [iteration for iteration in results if iteration.launch_index == launch]
             values = [
-                iteration.nanoseconds / iteration.operations / NANO
+                iteration.nanoseconds / iteration.operations
                 for iteration in of
                 if iteration.nanoseconds is not None
             ]
             yield Reading(
                 uid,
                 {
-                    "wall": values,
+                    "wall": divided(values, NANO),
                     "loops": [iteration.operations for iteration in of],
                     "allocated": [allocated],
                 },
@@ -171,26 +172,17 @@ def _readings(benchmark: _Benchmark, uid: str, size: float | None) -> Iterator[R
                 max(0, launch - 1),
             )
     elif stats.original_values:
-        yield Reading(
-            uid,
-            {
-                "wall": [_seconds(value) for value in stats.original_values],
-                "allocated": [allocated],
-            },
-            size,
-        )
+        values = divided(stats.original_values, NANO)
+        yield Reading(uid, {"wall": values, "allocated": [allocated]}, size)
     else:
         columns = summary(
             "wall",
-            _seconds(stats.mean),
-            deviation=_seconds(stats.standard_deviation),
-            median=_seconds(stats.median),
-            least=_seconds(stats.min),
-            largest=_seconds(stats.max),
+            stats.mean,
+            over=NANO,
+            deviation=stats.standard_deviation,
+            median=stats.median,
+            least=stats.min,
+            largest=stats.max,
             samples=stats.n,
         )
         yield Reading(uid, {**columns, "allocated": [allocated]}, size)
-
-
-def _seconds(value: ReadingValue) -> ReadingValue:
-    return None if value is None else value / NANO

@@ -10,15 +10,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import (
-    Reading,
-    ReadingValue,
-    profile_of,
-    shaped,
-    summary,
-    tells,
-    typed,
-)
+from perfvcs.formats._readings import Reading, profile_of, shaped, summary, tells, typed
 from perfvcs.profile import Metric, Profile
 
 METRICS = {
@@ -92,13 +84,9 @@ def _readings(name: str, metric: Mapping[str, Any]) -> Iterator[Reading]:
     contains = metric.get("contains")
     if "avg" in values:
         timed = contains == "time" or (contains is None and name.startswith(TIME_PREFIXES))
-        over = 1e3 if timed else 1.0
-        more: dict[str, ReadingValue] = {
-            ours: values[theirs] / (1.0 if ours == "samples" else over)
-            for theirs, ours in TRENDS.items()
-            if theirs in values
-        }
-        yield Reading(name, summary("wall" if timed else "value", values["avg"] / over, **more))
+        metric_name, over = ("wall", 1e3) if timed else ("value", 1.0)
+        more = {ours: values.get(theirs) for theirs, ours in TRENDS.items()}
+        yield Reading(name, summary(metric_name, values["avg"], over=over, **more))
     elif "passes" in values or metric.get("type") == "rate":
         yield Reading(name, {"share": [values.get("value", values.get("rate"))]})
     elif "count" in values:

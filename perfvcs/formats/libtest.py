@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.formats._readings import Reading, lines_of, number, profile_of, unended
+from perfvcs.formats._readings import Reading, lines_of, number, profile_of, summary, unended
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "throughput": Metric("B/s", "higher")}
@@ -48,10 +48,7 @@ def _readings(lines: list[str]) -> Iterator[Reading]:
         match = RESULT.fullmatch(rest.removeprefix("bench:")) if rest.startswith("bench:") else None
         if match:
             time, spread, rate = (number((text or "").replace(",", "")) for text in match.groups())
-            columns = {
-                "wall": [None if time is None else time / 1e9],
-                "wall.spread": [None if spread is None else spread / 1e9],
-            }
+            columns = summary("wall", time, over=1e9, spread=spread)
             yield Reading(uid, columns if rate is None else columns | {"throughput": [rate * MEGA]})
         elif dots and (rest == "FAILED" or rest.startswith("bench:")):
             yield Reading(uid, {})

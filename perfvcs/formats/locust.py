@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from perfvcs.formats._foreign import NoResults
-from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of, summary, unended
+from perfvcs.formats._readings import Reading, number, profile_of, summary, unended
 from perfvcs.formats._table import rows
 from perfvcs.profile import Metric, Profile
 
@@ -54,20 +54,15 @@ def _readings(document: bytes) -> Iterator[Reading]:
         if not numbers.get("Request Count", 1):
             yield Reading(uid, {})
             continue
-
-        def seconds(name: str, numbers: dict[str, ReadingValue] = numbers) -> ReadingValue:
-            milliseconds = numbers.get(name)
-            return None if milliseconds is None else milliseconds / 1e3
-
-        more = {word: seconds(share) for share, word in SHARES.items()}
         columns = summary(
             "wall",
-            seconds("Average Response Time"),
-            median=seconds("Median Response Time"),
-            least=seconds("Min Response Time"),
-            largest=seconds("Max Response Time"),
+            numbers["Average Response Time"],
+            over=1e3,
+            median=numbers.get("Median Response Time"),
+            least=numbers.get("Min Response Time"),
+            largest=numbers.get("Max Response Time"),
             samples=numbers.get("Request Count"),
-            **more,
+            **{word: numbers.get(share) for share, word in SHARES.items()},
         )
         columns |= {
             "rate": [numbers.get("Requests/s")],

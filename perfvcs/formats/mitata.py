@@ -13,6 +13,7 @@ import msgspec
 from perfvcs.formats._readings import (
     Reading,
     ReadingValue,
+    divided,
     machine,
     profile_of,
     sized,
@@ -112,19 +113,15 @@ def _columns(stats: _Stats) -> dict[str, list[ReadingValue]]:
         {"heap": [stats.heap.avg]} if stats.heap and stats.heap.avg is not None else {}
     )
     if stats.samples:
-        return {"wall": [_seconds(value) for value in stats.samples], **heap}
-    more = {
-        word: _seconds(getattr(stats, theirs))
-        for word, theirs in (
-            ("median", "p50"),
-            ("least", "min"),
-            ("largest", "max"),
-            ("p75", "p75"),
-            ("p99", "p99"),
-        )
-    }
-    return {**summary("wall", _seconds(stats.avg), **more), **heap}
-
-
-def _seconds(value: ReadingValue) -> ReadingValue:
-    return None if value is None else value / 1e9
+        return {"wall": divided(stats.samples, 1e9), **heap}
+    columns = summary(
+        "wall",
+        stats.avg,
+        over=1e9,
+        median=stats.p50,
+        least=stats.min,
+        largest=stats.max,
+        p75=stats.p75,
+        p99=stats.p99,
+    )
+    return columns | heap

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from perfvcs.formats._readings import (
     Reading,
     ReadingValue,
+    divided,
     machine,
     number,
     profile_of,
@@ -88,24 +89,23 @@ def _launches(table: Iterator[dict[str, str]], devices: dict[str, None]) -> Iter
             for sides in SIDES
             if all(row.get(side) for side in sides)
         )
-        durations.setdefault(" ".join([row["Name"], *shapes]), []).append(_seconds(row, "Duration"))
+        uid = " ".join([row["Name"], *shapes])
+        durations.setdefault(uid, []).append(_nanoseconds(row, "Duration"))
         if model := INDEX.sub("", row["Device"][:MAX_NAME]):
             devices[model] = None
     for uid, values in durations.items():
-        yield Reading(uid or "unknown", {"wall": values})
+        yield Reading(uid or "unknown", {"wall": divided(values, 1e9)})
 
 
 def _reading(row: dict[str, str]) -> Reading:
     """The summary of a kernel, call or copy."""
     names = [row[name] for name in (*NAMES, *SHAPES) if row.get(name)]
-    more = {word: _seconds(row, title) for title, word in STATISTICS.items()}
+    more = {word: _nanoseconds(row, title) for title, word in STATISTICS.items()}
     count = next((number(row[name]) for name in COUNTS if row.get(name)), None)
-    columns = summary("wall", _seconds(row, "Avg"), **more, samples=count)
-    return Reading(
-        " ".join(names) or "unknown", {**columns, "total": [_seconds(row, "Total Time")]}
-    )
+    columns = summary("wall", _nanoseconds(row, "Avg"), over=1e9, **more, samples=count)
+    total = divided([_nanoseconds(row, "Total Time")], 1e9)
+    return Reading(" ".join(names) or "unknown", {**columns, "total": total})
 
 
-def _seconds(row: dict[str, str], title: str) -> ReadingValue:
-    nanoseconds = number(row.get(f"{title} (ns)", ""))
-    return None if nanoseconds is None else nanoseconds / 1e9
+def _nanoseconds(row: dict[str, str], title: str) -> ReadingValue:
+    return number(row.get(f"{title} (ns)", ""))

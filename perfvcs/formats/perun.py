@@ -13,9 +13,9 @@ import msgspec
 
 from perfvcs.formats._amounts import resources
 from perfvcs.formats._blocks import blocks, listed, mapping, text
-from perfvcs.formats._foreign import UNKNOWN, bounded, collected, parsed
-from perfvcs.formats._metric import metric
-from perfvcs.formats._readings import machine
+from perfvcs.formats._foreign import UNKNOWN, collected
+from perfvcs.formats._metric import metric, written
+from perfvcs.formats._readings import COMMIT_ID, machine, typed
 from perfvcs.formats._rowwise import amounts
 from perfvcs.profile import Design, Environment, Job, Processed, Profile
 from perfvcs.profile.fittedmodels import AnyEntry, as_written
@@ -52,10 +52,10 @@ class Perun:
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - file names there hold the time
         """The profile; raises Malformed with the place."""
         before = OBJECT.match(document)
-        content = mapping(parsed(bounded(document[before.end() :] if before else document)), "$")
+        content = mapping(typed(document[before.end() :] if before else document, Any), "$")
         header = mapping(content.get("header"), "$.header")
         origin = text(content.get("origin"), "$.origin").lower()
-        if origin and not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", origin):
+        if origin and not COMMIT_ID.fullmatch(origin):
             raise Malformed("$.origin is not a full commit id")
         collector = mapping(content.get("collector_info"), "$.collector_info")
         job = self._job(header, collector)
@@ -100,21 +100,19 @@ class Perun:
             "better": {name: definition.better for name, definition in profile.metrics.items()},
             "kinds": {name: definition.kind for name, definition in profile.metrics.items()},
         }
-        document = {
-            "origin": profile.commit,
-            "header": header,
-            "collector_info": {"name": job.collector, "params": job.options},
-            "postprocessors": profile.postprocessors,
-            "global": {
-                "timestamp": "0.0",
-                "resources": rows,
-                "models": list(map(as_written, profile.models)),
-            },
-        }
-        try:
-            return msgspec.json.encode(document)
-        except UnicodeEncodeError:
-            raise Malformed("a name has bytes that are not UTF-8, which JSON cannot hold") from None
+        return written(
+            {
+                "origin": profile.commit,
+                "header": header,
+                "collector_info": {"name": job.collector, "params": job.options},
+                "postprocessors": profile.postprocessors,
+                "global": {
+                    "timestamp": "0.0",
+                    "resources": rows,
+                    "models": list(map(as_written, profile.models)),
+                },
+            }
+        )
 
     def _job(self, header: Mapping[str, Any], collector: Mapping[str, Any]) -> Job:
         args = header.get("args", header.get("params"))

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import msgspec
 
+from perfvcs.formats._metric import written
 from perfvcs.formats._readings import typed
 from perfvcs.formats._stacks import SAMPLES, CountedStacks, frame, unfolded
 from perfvcs.plugins import Natural
@@ -105,17 +106,15 @@ class Speedscope:
             "weights": weights,
         }
         shared = {"frames": [{"name": name} for name in numbers]}
-        document = {
-            "$schema": SCHEMA,
-            "shared": shared,
-            "profiles": [thread],
-            "name": profile.job.label,
-            "exporter": "perfvcs",
-        }
-        try:
-            return msgspec.json.encode(document)
-        except UnicodeEncodeError:
-            raise Malformed("a name has bytes that are not UTF-8, which JSON cannot hold") from None
+        return written(
+            {
+                "$schema": SCHEMA,
+                "shared": shared,
+                "profiles": [thread],
+                "name": profile.job.label,
+                "exporter": "perfvcs",
+            }
+        )
 
 
 def _stacks(thread: _Thread, location: str) -> Iterator[tuple[list[int], float]]:

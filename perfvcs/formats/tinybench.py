@@ -5,19 +5,20 @@ describes it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._foreign import bounded, parsed
 from perfvcs.formats._readings import (
     Reading,
     ReadingValue,
+    divided,
     machine,
     profile_of,
     shaped,
     summary,
     tells,
+    typed,
 )
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
@@ -46,24 +47,19 @@ class Statistics(msgspec.Struct):
 def columns(stats: Statistics) -> dict[str, list[ReadingValue]]:
     """The samples as iterations; where they were not written, the mean."""
     if stats.samples:
-        return {"wall": [_seconds(value) for value in stats.samples]}
-    median = stats.p50 if stats.median is None else stats.median
-    samples = stats.samplesCount if stats.sampleCount is None else stats.sampleCount
+        return {"wall": divided(stats.samples, 1e3)}
     return summary(
         "wall",
-        _seconds(stats.mean),
-        deviation=_seconds(stats.sd),
-        median=_seconds(median),
-        least=_seconds(stats.min),
-        largest=_seconds(stats.max),
-        p75=_seconds(stats.p75),
-        p99=_seconds(stats.p99),
-        samples=samples,
+        stats.mean,
+        over=1e3,
+        deviation=stats.sd,
+        median=stats.p50 if stats.median is None else stats.median,
+        least=stats.min,
+        largest=stats.max,
+        p75=stats.p75,
+        p99=stats.p99,
+        samples=stats.samplesCount if stats.sampleCount is None else stats.sampleCount,
     )
-
-
-def _seconds(value: ReadingValue) -> ReadingValue:
-    return None if value is None else value / 1e3
 
 
 class _Result(Statistics):
@@ -95,7 +91,7 @@ class Tinybench:
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
-        entries = parsed(bounded(document))
+        entries = typed(document, Any)
         if isinstance(entries, list) and any(
             isinstance(entry, dict) and "latency" in entry for entry in entries
         ):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from cases import each
 from conftest import TESTS, Project, Said
+from samples import format_of
 
 from perfvcs import formats
 from perfvcs.formats import UnreadableFile
@@ -131,7 +132,7 @@ def test_keys_may_come_in_any_order_and_late(name: str, tmp_path: Path) -> None:
     path = tmp_path / "late.json"
     path.write_text(json.dumps(late))
     expected = formats.read(FOLDER / name)
-    assert formats.guess(path) == expected.job.engine
+    assert format_of(path) == expected.job.engine
     assert sorted(map(str, table(formats.read(path)))) == sorted(map(str, table(expected)))
 
 
@@ -141,7 +142,7 @@ def test_results_may_come_behind_a_long_log(name: str, tmp_path: Path) -> None:
     path = tmp_path / "log.txt"
     path.write_text(f"{log}\n{(FOLDER / name).read_text()}")
     expected = formats.read(FOLDER / name)
-    assert formats.guess(path) == expected.job.engine
+    assert format_of(path) == expected.job.engine
     assert table(formats.read(path)) == table(expected)
 
 

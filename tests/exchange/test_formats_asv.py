@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from cases import each
 from conftest import TESTS, Project, Said
+from samples import format_of
 
 from perfvcs import formats
 from perfvcs.formats.asv import Asv
@@ -45,7 +46,7 @@ def values(profile: Profile) -> dict[tuple[str, float | None], list[float]]:
 
 
 def test_what_asv_wrote_is_read_with_its_samples_parameters_and_kinds() -> None:
-    assert formats.guess(FILE) == "asv"
+    assert format_of(FILE) == "asv"
     profile = formats.read(FILE)
     assert profile.commit == COMMIT
     assert profile.environment.fields == {"python": "python3"}

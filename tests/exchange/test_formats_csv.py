@@ -12,7 +12,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import sample_profile
+from samples import format_of, sample_profile
 
 from perfvcs import formats
 from perfvcs.errors import UsageError
@@ -252,13 +252,13 @@ def test_more_rows_than_a_profile_holds_are_refused(monkeypatch):
 def test_a_table_is_known_by_its_suffix(tmp_path: Path):
     path = tmp_path / "results.csv.gz"
     path.write_bytes(gzip.compress(b"uid,wall [s]\na,1\n"))
-    assert formats.guess(path) == "csv"
+    assert format_of(path) == "csv"
     profile = formats.read(path)
     assert profile.job.name == "results"
     assert rows(profile) == [("a", None, 0, 0, 0, 0, 1.0)]
     path.rename(tmp_path / "results")
     with pytest.raises(UnreadableFile):
-        formats.guess(tmp_path / "results")
+        formats.read(tmp_path / "results")
 
 
 def test_the_same_file_is_the_same_profile():

@@ -12,7 +12,7 @@ import pytest
 from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
-from samples import sample_profile
+from samples import format_of, sample_profile
 
 from perfvcs import formats
 from perfvcs.formats._table import written
@@ -248,7 +248,7 @@ def test_plain_compressed_and_stored_objects_are_read(tmp_path: Path, compress):
     ):
         path = tmp_path / name
         path.write_bytes(compress(content))
-        assert formats.guess(path) == "perun"
+        assert format_of(path) == "perun"
         assert formats.read(path).resources == plain.resources
 
 

@@ -18,7 +18,7 @@ from cases import each
 from conftest import ROOT, TESTS, Project, Said
 from msgspec.structs import replace
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
-from samples import sample_profile
+from samples import format_of, sample_profile
 
 from perfvcs import formats
 from perfvcs.errors import PerfError, UsageError
@@ -675,7 +675,7 @@ def test_every_format_has_a_page_that_the_contents_name() -> None:
 @FILES
 def test_a_file_is_read_as_its_tool_means_it(name: str) -> None:
     sample, path = SAMPLES[name], FOLDER / name
-    assert formats.guess(path) == sample.format
+    assert format_of(path) == sample.format
     profiles = list(formats.read_all(path))
     assert list(formats.read_all(path, sample.format)) == profiles
     assert len(profiles) == sample.profiles

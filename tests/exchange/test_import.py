@@ -565,7 +565,6 @@ def test_a_compressed_document_grows_no_further_than_its_bound() -> None:
     bomb = gzip.compress(b"\0" * 10_000_000, mtime=0)
     with pytest.raises(Malformed, match="over 1,000,000 bytes inside"):
         expanded(bomb, 1_000_000)
-    assert expanded(bomb, 100, partly=True) == b"\0" * 100
 
 
 def test_a_gzip_file_of_several_parts_is_read_whole() -> None:
