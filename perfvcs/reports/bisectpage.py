@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from perfvcs.locate.bisect.bisection import Bisection
     from perfvcs.locate.bisect.evidence import Effect
-    from perfvcs.locate.bisect.guide import Guide
+    from perfvcs.locate.bisect.instructioncounts import Guide
     from perfvcs.repository import Repository
 
 

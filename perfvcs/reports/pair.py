@@ -228,7 +228,7 @@ def _is_unnoticed(repository: Repository) -> bool:
 
 def _overlaid(repository: Repository, names: Sequence[str]) -> list[str]:
     """Those of some files that are laid over every revision."""
-    from perfvcs.locate.select.inputs import is_within
+    from perfvcs.locate.sources import is_within
 
     return [name for name in names if is_within(name, _config(repository).overlay)]
 

@@ -9,7 +9,7 @@ import pytest
 from perfvcs.locate.bisect import posterior
 from perfvcs.locate.bisect.decision import StoppingRules, decide, together
 from perfvcs.locate.bisect.evidence import Evidence, unexplained
-from perfvcs.locate.bisect.guide import Counting, Guide
+from perfvcs.locate.bisect.instructioncounts import Counting, Guide
 from perfvcs.locate.bisect.posterior import MISLED, MISSED, Prior, believe
 
 

@@ -20,7 +20,7 @@ from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
     from perfvcs.locate.bisect.evidence import EvidenceSummary
-    from perfvcs.locate.bisect.guide import Guide
+    from perfvcs.locate.bisect.instructioncounts import Guide
 
 
 # culprits that seem not to touch what the benchmark runs: no prior may rule a commit out

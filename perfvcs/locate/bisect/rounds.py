@@ -17,10 +17,9 @@ from msgspec.structs import replace
 
 from perfvcs.locate.bisect.decision import Decision, NextStep, StoppingRules, decide, together
 from perfvcs.locate.bisect.instructioncounts import InstructionCounts
-from perfvcs.locate.bisect.kept import KeptSites
 from perfvcs.locate.bisect.posterior import Prior
 from perfvcs.locate.bisect.saved import Measuring
-from perfvcs.locate.bisect.searched import Searched
+from perfvcs.locate.bisect.searched import KeptSites, Searched
 from perfvcs.locate.bisect.seen import Seen, SeenBlock
 from perfvcs.locate.bisect.span import UnmeasurableEnd
 from perfvcs.locate.bisect.suspicion import stored_levels
@@ -34,7 +33,7 @@ from perfvcs.system.numeric import Floats
 if TYPE_CHECKING:
     from perfvcs.jobs.cell import Cell
     from perfvcs.locate.bisect.evidence import Evidence
-    from perfvcs.locate.bisect.guide import Guide
+    from perfvcs.locate.bisect.instructioncounts import Guide
     from perfvcs.locate.bisect.saved import Begun, SavedBisections
     from perfvcs.locate.bisect.span import Span
     from perfvcs.locate.bisect.suspicion import SuspectCommit
@@ -226,7 +225,18 @@ class Search:
         )
 
     def _remaining(self, decision: Decision) -> tuple[int, int]:
-        return remaining(decision, self.seen.evidence())
+        """About how many more builds and blocks it takes: the bits that are open, divided by what
+        one block tells.
+        """
+        from math import ceil, log2
+
+        belief, pairs = decision.belief, len(self.seen.evidence().pairs)
+        assert belief is not None
+        shares = [float(share) for share in belief.jump / belief.jump.sum() if share > 0]
+        bits = -sum(share * log2(share) for share in shares)
+        ratio = (belief.effect / belief.error) ** 2 / pairs if belief.error else float("inf")
+        per_block = min(1.0, ratio / 4)
+        return ceil(bits - 0.5) if bits > 0.5 else 0, ceil((bits + 3) / max(per_block, 0.02))
 
     def _measure(self, decision: Decision, deadline: float | None) -> None:
         """Opens sessions and runs blocks in them as long as the next commits to measure are theirs:
@@ -313,23 +323,6 @@ class Search:
                     f"{self.begun.target.job} reports no usable {self.begun.target.metric}: name"
                     " another --metric"
                 )
-
-
-def remaining(decision: Decision, evidence: Evidence) -> tuple[int, int]:
-    """About how many more builds and blocks a bisection takes: the bits that are open, divided by
-    what one block tells.
-    """
-    from math import ceil, log2
-
-    belief = decision.belief
-    assert belief is not None
-    shares = [float(share) for share in belief.jump / belief.jump.sum() if share > 0]
-    bits = -sum(share * log2(share) for share in shares)
-    ratio = (
-        (belief.effect / belief.error) ** 2 / len(evidence.pairs) if belief.error else float("inf")
-    )
-    per_block = min(1.0, ratio / 4)
-    return ceil(bits - 0.5) if bits > 0.5 else 0, ceil((bits + 3) / max(per_block, 0.02))
 
 
 def _is_over(deadline: float | None) -> bool:

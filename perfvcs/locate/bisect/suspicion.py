@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import isfinite, log
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -13,11 +14,12 @@ from perfvcs.locate.select.impact import impact
 from perfvcs.locate.select.reached import BenchmarkUnit, Reach, recorded, seen
 from perfvcs.locate.select.static import reach as static_reach
 from perfvcs.locate.select.static import resolved
-from perfvcs.locate.sources import language
-from perfvcs.locate.sources.differences import UNREAD, Changes, FileChange, along
+from perfvcs.locate.sources import is_within, language
+from perfvcs.locate.sources.differences import UNREAD, Changes, FileChange, each
 from perfvcs.locate.sources.imports import is_build
 from perfvcs.locate.sources.uses import Sources
 from perfvcs.profile.naming import is_whole
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def suspects(
     """What is known of each commit after the good one, in order, by what the target runs, or
     without one any of the ``cells``; None of more than are read.
 
-    ``most`` as in ``changes.along``.
+    ``most`` as in ``differences.each``.
     """
     if span.last > MOST_READ:
         return None
@@ -65,7 +67,7 @@ def suspects(
         uid = "" if is_whole(target.job, target.uid) else target.uid
         units = [BenchmarkUnit(target.job, target.collector, uid)]
     reach = _together(_reach(repository, span, unit, config, sources) for unit in units)
-    changed = along(repository.project, span.commits, most)
+    changed = each(repository.project, [*pairwise(span.commits)], most)
     rows = zip(span.commits[1:], changed, strict=True)
     return [_followed(sources, commit, change, reach, config.overlay) for commit, change in rows]
 
@@ -190,18 +192,9 @@ def _named(file: FileChange) -> list[str]:
 
 
 def _mattering(changed: Changes, overlay: Sequence[str]) -> tuple[FileChange, ...]:
-    return tuple(
-        file for file in changed.files if file.matters and not _is_overlaid(file.path, overlay)
-    )
-
-
-def _is_overlaid(path: str, overlay: Sequence[str]) -> bool:
-    """Whether a file is one of the benchmark's own, which all commits get from the newest
-    configuration.
-    """
-    return path == "perf.toml" or any(
-        path == entry.strip("./") or path.startswith(f"{entry.strip('./')}/") for entry in overlay
-    )
+    """Without the benchmark's own files, which all commits get from the newest configuration."""
+    own = (RULES_FILE, *overlay)
+    return tuple(file for file in changed.files if file.matters and not is_within(file.path, own))
 
 
 def stored_levels(

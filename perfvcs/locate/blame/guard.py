@@ -17,7 +17,8 @@ from perfvcs.jobs.cell import Cell
 from perfvcs.locate.blame import experiments
 from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.blame.mutation import PLANTED, Mutant, mutants
-from perfvcs.locate.blame.places import Places, is_source
+from perfvcs.locate.blame.places import Places
+from perfvcs.locate.sources import is_within
 from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.locate.sources.outline import outline
 from perfvcs.measure.rig import Rig
@@ -220,7 +221,9 @@ class _Guarding:
             "ls-tree", "-r", "-z", "--name-only", self.commit
         ).split("\0")
         self.files = [
-            path for path in files if path.endswith(".py") and is_source(path, self.config.overlay)
+            path
+            for path in files
+            if path.endswith(".py") and not is_within(path, self.config.overlay)
         ]
         places, project = Places(self.files), _Project()
         for laboratory in self.laboratories:

@@ -134,7 +134,7 @@ def _compared(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKin
     yield from _replaced(a, b, touched)
     locks = [[line for _, line in side.locks] for side in (a, b)]
     sorts = [_lines_of(side, SORTS) for side in (a, b)]
-    exits = [side.exits if _many(a.loops) == _many(b.loops) else [] for side in (a, b)]
+    exits = [side.exits if len(_loops(a)) == len(_loops(b)) else [] for side in (a, b)]
     counts: tuple[tuple[str, str, list[int], list[int]], ...] = (
         ("sort", "a sort", sorts[0], sorts[1]),
         ("early exit", "an early exit from a loop", exits[0], exits[1]),
@@ -177,17 +177,16 @@ def _kept(a: Features, b: Features) -> Iterable[ChangeKind]:
 def _looped(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKind]:
     """Loops that were added, removed, or put inside of others."""
     deepest_before, deepest = max(a.loops, default=0), max(b.loops, default=0)
+    before, after = _loops(a), _loops(b)
     if deepest > deepest_before > 0:
         yield ChangeKind("deeper loop", b.loops[deepest], "a loop inside a loop")
-    elif deepest_before > deepest > 0 and _many(b.loops) >= _many(a.loops):
-        lines = [line for depth in b.loops for line in b.loops[depth]]
+    elif deepest_before > deepest > 0 and len(after) >= len(before):
         yield ChangeKind(
-            "shallower loop", _near(lines, touched), "a loop is no longer inside a loop"
+            "shallower loop", _near(after, touched), "a loop is no longer inside a loop"
         )
-    elif _many(b.loops) > _many(a.loops):
-        lines = [line for depth in b.loops for line in b.loops[depth]]
-        yield ChangeKind("loop added", _near(lines, touched), "a loop was added")
-    elif _many(b.loops) < _many(a.loops):
+    elif len(after) > len(before):
+        yield ChangeKind("loop added", _near(after, touched), "a loop was added")
+    elif len(after) < len(before):
         yield ChangeKind("loop removed", [], "a loop was removed")
 
 
@@ -234,7 +233,10 @@ def _replaced(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKin
             _near(b.containers[gained[0]], touched),
             f"{gained[0]} for {lost[0]}",
         )
-    copies = [sorted([*_copies(side), *_by_value(side, other)]) for side, other in ((a, b), (b, a))]
+    copies = [
+        sorted([*_lines_of(side, COPIES), *side.slices, *_by_value(side, other)])
+        for side, other in ((a, b), (b, a))
+    ]
     if len(copies[1]) > len(copies[0]) and not lost:
         yield ChangeKind("copy added", _near(copies[1], touched), "a copy was added")
     elif len(copies[1]) < len(copies[0]) and not gained:
@@ -243,10 +245,6 @@ def _replaced(a: Features, b: Features, touched: set[int]) -> Iterable[ChangeKin
     come = [call for call in b.calls if call in ALGORITHMS and call not in a.calls]
     if gone and come:
         yield ChangeKind("algorithm replaced", [b.calls[come[0]][0][1]], f"{come[0]} for {gone[0]}")
-
-
-def _copies(side: Features) -> list[int]:
-    return _lines_of(side, COPIES) + side.slices
 
 
 def _by_value(side: Features, other: Features) -> list[int]:
@@ -263,8 +261,9 @@ def _lines_of(side: Features, names: frozenset[str]) -> list[int]:
     return [line for name, places in side.calls.items() if name in names for _, line in places]
 
 
-def _many(loops: dict[int, list[int]]) -> int:
-    return sum(map(len, loops.values()))
+def _loops(side: Features) -> list[int]:
+    """The lines of all loops."""
+    return [line for lines in side.loops.values() for line in lines]
 
 
 def _near(lines: Sequence[int], touched: set[int]) -> list[int]:
@@ -285,16 +284,8 @@ def _features(change: DifferingFile, name: str, *, new: bool) -> Features | None
 
     if not syntaxtrees.available(change.path):
         return None
-    lines = {
-        line
-        for definition in outline.named(name)
-        for line in range(definition.first, definition.last + 1)
-    }
+    definitions = outline.definitions if name == MODULE else outline.named(name)
+    lines = {line for part in definitions for line in range(part.first, part.last + 1)}
     if name == MODULE:
-        inside = {
-            line
-            for definition in outline.definitions
-            for line in range(definition.first, definition.last + 1)
-        }
-        lines = set(range(1, text.count("\n") + 2)) - inside
+        lines = set(range(1, text.count("\n") + 2)) - lines
     return syntaxtrees.features(change.path, text, lines) if lines else None

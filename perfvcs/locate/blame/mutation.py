@@ -8,7 +8,7 @@ import ast
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from perfvcs.locate.sources.outline import FUNCTIONS
+from perfvcs.locate.sources.pystatements import FUNCTIONS, last_name
 from perfvcs.text.characters import source_lines
 
 MutationRule = Literal[
@@ -183,17 +183,9 @@ def _set(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | No
     return None
 
 
-def _decorator_name(decorator: ast.expr) -> str:
-    """The last part of the name of a decorator, called or not."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    if isinstance(called, ast.Attribute):
-        return called.attr
-    return called.id if isinstance(called, ast.Name) else ""
-
-
 def _cache(node: ast.FunctionDef | ast.AsyncFunctionDef, times: int) -> _Edit | None:  # noqa: ARG001
     for decorator in node.decorator_list:
-        name = _decorator_name(decorator)
+        name = last_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
         if name in CACHES and decorator.lineno == decorator.end_lineno:
             return _Edit(decorator.lineno, (), (0, 10_000))
         if name == "cached_property" and decorator.end_col_offset:

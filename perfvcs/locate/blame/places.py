@@ -154,12 +154,3 @@ def files_of(project: Project, commit: str) -> dict[str, str]:
     return {
         path: attributes.split(" ")[2] for attributes, _, path in entries if " blob " in attributes
     }
-
-
-def is_source(path: str, overlay: Iterable[str]) -> bool:
-    """Whether a file may differ in what is measured: not the benchmark's own, which are the same
-    for all revisions.
-    """
-    return not any(
-        path == entry.rstrip("/") or path.startswith(f"{entry.rstrip('/')}/") for entry in overlay
-    )

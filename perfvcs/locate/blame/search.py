@@ -37,9 +37,10 @@ from perfvcs.locate.blame.jobfiles import OWN, JobFiles
 from perfvcs.locate.blame.kinds import kinds
 from perfvcs.locate.blame.laboratory import Laboratory
 from perfvcs.locate.blame.pairing import MatchedTree, contributions
-from perfvcs.locate.blame.places import Places, files_of, is_source
+from perfvcs.locate.blame.places import Places, files_of
 from perfvcs.locate.blame.question import Question
 from perfvcs.locate.blame.suspects import UNEXPLAINED_SHARE, Suspect, TreeEvidence, rank
+from perfvcs.locate.sources import is_within
 from perfvcs.locate.sources.grammars import language_of, unread
 from perfvcs.locate.sources.hunks import SourceDifference, difference
 from perfvcs.measure.rig import Rig
@@ -126,7 +127,7 @@ class _Investigation:
             self.project,
             self.a,
             self.b,
-            skip=lambda path: not is_source(path, kept),
+            skip=lambda path: is_within(path, kept),
             first=reached.__contains__,
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from perfvcs.locate.sources.braced import is_braced
 from perfvcs.locate.sources.definitions import FILE, MODULE, is_hunk
 from perfvcs.locate.sources.grammars import family
 from perfvcs.locate.sources.hunks import ChangedUnit
+from perfvcs.locate.sources.outline import scope
 
 # the share of the difference from which on a function that did not change has to be explained
 UNEXPLAINED_SHARE = 0.01
@@ -279,7 +279,7 @@ def _explaining(
     weights: dict[str, float] = {}
     for key, suspect in suspects.items():
         path, inside = suspect.unit.path, suspect.unit.name
-        if path == file and _class(inside) and _class(inside) == _class(function):
+        if path == file and scope(inside) and scope(inside) == scope(function):
             weights[key] = SAME_CLASS
         elif path == file:
             weights[key] = SAME_FILE
@@ -300,10 +300,6 @@ def _explaining(
     for owner in below & suspects.keys():
         weights[owner] = max(weights[owner], CALLED)
     return weights
-
-
-def _class(name: str) -> str:
-    return re.split(r"(?:\.|::)(?=[^.:]*$)", name)[0] if re.search(r"\.|::", name) else ""
 
 
 def _called(tree: MatchedTree, node: int, places: Places) -> set[str]:

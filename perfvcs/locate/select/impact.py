@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable
 from functools import cached_property
 from typing import NamedTuple
 
-from perfvcs.locate.select.changereach import ChangeReach
+from perfvcs.locate.select.changereach import ChangeReach, data_readers, lookups, text_readers
 from perfvcs.locate.select.reached import outer
-from perfvcs.locate.select.readers import data_readers, lookups, text_readers
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.differences import Changes, FileChange
 from perfvcs.locate.sources.imports import BY_FILE

@@ -19,7 +19,7 @@ import msgspec
 
 from perfvcs.jobs.benchmark_files import TESTING
 from perfvcs.locate.select.static import COMPILED, entries, reach
-from perfvcs.locate.sources import is_compiled, language
+from perfvcs.locate.sources import is_compiled, is_within, language
 from perfvcs.locate.sources.imports import is_about, is_build, is_document
 from perfvcs.profile.rules import RULES_FILE
 
@@ -335,12 +335,6 @@ class Inputs:
     def _given_to_scripts(self) -> dict[str, Words]:
         """Of each text the lines that run scripts."""
         return {where: _lines(words.text, _SCRIPT) for where, words in self._texts.items()}
-
-
-def is_within(path: str, overlay: Iterable[str]) -> bool:
-    """Whether a file is one of ``overlay``, or in a folder of it."""
-    places = map(os.path.normpath, overlay)
-    return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
 def _lines(text: str, wanted: re.Pattern[str]) -> Words:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from perfvcs.check.vocabulary import SURE
 from perfvcs.index.database import Database
@@ -58,6 +58,14 @@ class LeftOutSampler:
     def _database(self) -> Database:
         return Database(self._home / LEFT_OUT_FILE, SCHEMA, 1)
 
+    def _rows(self, sql: str, *values: str) -> list[Any]:
+        """What a query finds; nothing where nothing was ever left out."""
+        if not (self._home / LEFT_OUT_FILE).exists():
+            return []
+        return self._database.attempt(
+            lambda: self._database.connection.execute(sql, values).fetchall()
+        )
+
     def note(self, baseline: str, target: str, left_out: LeftOut) -> None:
         """Remember what was left out at a target, by state names, and what of it is measured all
         the same.
@@ -85,24 +93,15 @@ class LeftOutSampler:
 
     def inheriting(self, target: str) -> Inherited:
         """What was left out at a target, with the baseline whose verdicts it inherits."""
-        if not (self._home / LEFT_OUT_FILE).exists():
-            return Inherited("", frozenset())
-        sql = "SELECT baseline, job, uid FROM left_out WHERE target = ?"
-        rows = self._database.attempt(
-            lambda: self._database.connection.execute(sql, (target,)).fetchall()
-        )
+        rows = self._rows("SELECT baseline, job, uid FROM left_out WHERE target = ?", target)
         return Inherited(rows[0][0] if rows else "", frozenset((job, uid) for _, job, uid in rows))
 
     def judge(self, baseline: str, target: str, changes: Iterable[Change]) -> None:
         """Note what a check says of those that were sampled between two states: whether anything
         changed, or all stayed the same.
         """
-        if not (self._home / LEFT_OUT_FILE).exists():
-            return
         sql = "SELECT job, collector, uid FROM sampled WHERE baseline = ? AND target = ?"
-        asked = self._database.attempt(
-            lambda: self._database.connection.execute(sql, (baseline, target)).fetchall()
-        )
+        asked = self._rows(sql, baseline, target)
         if not asked:
             return
         words: dict[tuple[str, str], set[str]] = {}
@@ -130,12 +129,7 @@ class LeftOutSampler:
 
     def counts(self) -> Mapping[str, int]:
         """How many were sampled, how many of these are settled, and how many changed."""
-        if not (self._home / LEFT_OUT_FILE).exists():
-            return {"measured": 0, "settled": 0, "changed": 0}
-        sql = "SELECT word, count(*) FROM sampled GROUP BY word"
-        by_word = dict(
-            self._database.attempt(lambda: self._database.connection.execute(sql).fetchall())
-        )
+        by_word = dict(self._rows("SELECT word, count(*) FROM sampled GROUP BY word"))
         changed = sum(by_word.get(word, 0) for word in SURE)
         return {
             "measured": sum(by_word.values()),

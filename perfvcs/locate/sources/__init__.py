@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+
 from perfvcs.locate.sources.parts import Parts
 
 SUFFIXES = {
@@ -46,6 +49,12 @@ def is_program(path: str) -> bool:
     (True, False, False)
     """
     return suffix(path) in OTHERS
+
+
+def is_within(path: str, overlay: Iterable[str]) -> bool:
+    """Whether a file is one of ``overlay``, or in a folder of it."""
+    places = map(os.path.normpath, overlay)
+    return any(path == place or path.startswith(f"{place}/") for place in places)
 
 
 def read(kind: str, source: bytes) -> Parts | None:

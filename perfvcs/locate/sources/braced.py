@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from perfvcs.locate.sources import suffix
-from perfvcs.locate.sources.definitions import Definition, Outline, digest
+from perfvcs.locate.sources.definitions import Definition, Outline
+from perfvcs.locate.sources.parts import digest
 
 LONGEST_HEAD, DEEPEST_HEAD = 2_000, 20  # characters from a head to its body, and its brackets
 COMMENT_OF_C = r"//[^\n]*|/\*.*?(?:\*/|\Z)"
@@ -78,13 +79,13 @@ def outlined(path: str, source: str) -> Outline:
             name,
             bisect_left(ends, start) + 1,
             bisect_left(ends, end - 1) + 1,
-            digest(" ".join(kept[start:end].split())),
+            digest([" ".join(kept[start:end].split())]),
         )
         for name, start, end in found
     )
     edges = [0, *(edge for _, start, end in found for edge in (start, end)), len(source)]
     outside = " ".join(kept[a:b] for a, b in list(pairwise(edges))[::2])
-    return Outline(suffix(path), definitions, digest(" ".join(outside.split())))
+    return Outline(suffix(path), definitions, digest([" ".join(outside.split())]))
 
 
 def _blanked(source: str, dialect: Dialect) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import filterfalse, pairwise
+from itertools import filterfalse
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,11 +90,6 @@ class Changes:
         """
         return frozenset(file.path for file in self.files if file.statements)
 
-    @property
-    def nothing(self) -> bool:
-        """Whether no benchmark can notice any of it: documents, comments, layout."""
-        return not any(file.matters for file in self.files)
-
 
 def changes(
     project: Project, old: str, new: str, *, working: WorkingChanges | None = None
@@ -104,13 +99,6 @@ def changes(
     """
     entries = list(_entries(project, old, new, working))
     return _made(entries, _blobs(project, entries))
-
-
-def along(project: Project, commits: Sequence[str], most: int | None = None) -> list[Changes]:
-    """What each of some commits (full ids) but the first changes against the one before, in order,
-    as in ``each``.
-    """
-    return each(project, [*pairwise(commits)], most)
 
 
 def each(

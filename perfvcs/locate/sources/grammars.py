@@ -14,7 +14,8 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.locate.sources import language, suffix
-from perfvcs.locate.sources.definitions import Definition, Outline, digest
+from perfvcs.locate.sources.definitions import Definition, Outline
+from perfvcs.locate.sources.parts import digest
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -192,7 +193,7 @@ def outlined(path: str, source: str) -> Outline | None:
         return None
     parts = _Parts(GRAMMARS[name], content)
     parts.walk(root)
-    return Outline(name, tuple(parts.definitions), digest("\0".join(parts.outside)))
+    return Outline(name, tuple(parts.definitions), digest(parts.outside))
 
 
 def unread_bytes(root: Node) -> int:
@@ -223,10 +224,9 @@ class _Parts:
             if _is_comment(node):
                 continue
             if name := self._function(node):
-                words = list(_words(node))
                 first, last = node.start_point[0] + 1, _last_line(node)
                 full = f"{holder}.{name}" if holder else name
-                self.definitions.append(Definition(full, first, last, digest("\0".join(words))))
+                self.definitions.append(Definition(full, first, last, digest(_words(node))))
                 continue
             if node.type in self.grammar.holders:
                 holder = ".".join(filter(None, (holder, _held(node))))

@@ -13,10 +13,19 @@ from functools import cached_property
 from typing import NamedTuple
 
 from perfvcs.git.project import Project
-from perfvcs.locate.sources.definitions import FILE, MODULE, Outline, hunk_name, is_hunk
+from perfvcs.locate.sources.definitions import (
+    FILE,
+    MODULE,
+    MOST_ALIKE,
+    Body,
+    Outline,
+    bodies,
+    hunk_name,
+    is_hunk,
+    renamed,
+)
 from perfvcs.locate.sources.imports import is_document, is_service
 from perfvcs.locate.sources.outline import outline
-from perfvcs.locate.sources.renames import MOST_ALIKE, Body, bodies, renamed
 from perfvcs.text.characters import source_lines
 
 MOST_FILES = 400  # texts that are read on both sides; those that the benchmark reaches come first

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.sources import LARGEST_SOURCE, language
-from perfvcs.locate.sources.definitions import MODULE, Definition, Outline, digest
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+from perfvcs.locate.sources.definitions import MODULE, Definition, Outline
+from perfvcs.locate.sources.parts import digest
+from perfvcs.locate.sources.pystatements import FUNCTIONS, is_constant
 
 
 def outline(path: str, source: str) -> Outline | None:
@@ -116,7 +116,7 @@ def _python(source: str) -> Outline | None:
             warnings.simplefilter("ignore")
             tree = ast.parse(source)
         definitions = tuple(_definitions(tree.body, ""))
-        outside = digest("".join(ast.dump(node) for node in _outside(tree.body)))
+        outside = digest(["".join(map(ast.dump, _outside(tree.body)))])
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     return Outline("python", definitions, outside)
@@ -127,7 +127,7 @@ def _definitions(body: list[ast.stmt], scope: str) -> Iterator[Definition]:
         if isinstance(node, FUNCTIONS):
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             yield Definition(
-                scope + node.name, first, node.end_lineno or node.lineno, digest(_dumped(node))
+                scope + node.name, first, node.end_lineno or node.lineno, digest([_dumped(node)])
             )
         elif isinstance(node, ast.ClassDef):
             yield from _definitions(node.body, f"{scope}{node.name}.")
@@ -166,9 +166,7 @@ def _dumped(node: ast.AST) -> str:
 def _outside(body: list[ast.stmt]) -> Iterator[ast.AST]:
     """What is executed outside of functions: the statements of the module and of classes."""
     for node in body:
-        if isinstance(node, FUNCTIONS) or (
-            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        ):
+        if isinstance(node, FUNCTIONS) or is_constant(node):
             continue
         if isinstance(node, ast.ClassDef):
             yield ast.Name(node.name)
