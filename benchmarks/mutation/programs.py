@@ -190,9 +190,9 @@ def elf(document: bytes, folder: Path) -> object:
 def frames(document: bytes, folder: Path) -> object:
     """Names of functions and files as all engines tidy them."""
     from perfvcs.collectors._shared import frames
-    from perfvcs.collectors._shared.commandrun import printable
     from perfvcs.collectors.memory.heap import HeapFrame, owner
     from perfvcs.formats._metric import described, usable
+    from perfvcs.system.foreign import printable
 
     text = document.decode(errors="replace")
     name, _, file = text.partition("\n")

@@ -44,9 +44,9 @@ def read_part(path: Path, start: int, size: int) -> bytes:
         return at_most(file, size)
 
 
-def printable(name: str, most: int = 1000) -> str:
-    """A name out of a foreign file, as one line of bounded length."""
-    return "".join(character if character.isprintable() else "?" for character in name[:most])
+def python_path(env: Mapping[str, str], *folders: Path) -> str:
+    """A PYTHONPATH with some folders before those that an environment has."""
+    return os.pathsep.join(filter(None, (*map(str, folders), env.get("PYTHONPATH"))))
 
 
 def is_python(program: str) -> bool:
@@ -55,14 +55,19 @@ def is_python(program: str) -> bool:
     """
     if INTERPRETER_NAME.fullmatch(Path(program).name) or program.endswith(".py"):
         return True
+    return any(INTERPRETER_NAME.fullmatch(Path(word).name) for word in shebang(program) or ())
+
+
+def shebang(program: str) -> list[str] | None:
+    """The words of a script's first line behind ``#!``; none of another file, and None for one that
+    cannot be read.
+    """
     try:
         with open(program, "rb") as file:
-            first = file.readline(SHEBANG_BYTES).decode(errors="replace")
+            first = file.readline(SHEBANG_BYTES)
     except OSError:
-        return False
-    return first.startswith("#!") and any(
-        INTERPRETER_NAME.fullmatch(Path(word).name) for word in first[2:].split()
-    )
+        return None
+    return os.fsdecode(first[2:]).split() if first.startswith(b"#!") else []
 
 
 def mentions(program: str, names: Sequence[bytes]) -> bool:

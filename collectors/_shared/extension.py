@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from perfvcs.collectors._shared.commandrun import shebang
 from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.native.compiled import NotCompiled, compiled
 from perfvcs.plugins.collector import Run
@@ -37,12 +37,9 @@ def interpreter(argv: tuple[str, ...], env: Mapping[str, str]) -> str | None:
     None for other programs.
     """
     program = argv[0]
-    try:
-        with open(program, "rb") as file:
-            first = file.readline(512)
-    except OSError:
+    words = shebang(program)
+    if words is None:
         return None
-    words = os.fsdecode(first[2:]).split() if first.startswith(b"#!") else []
     if words and Path(words[0]).name == "env":
         words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
         words[:1] = [shutil.which(words[0], path=env.get("PATH")) or ""] if words else []

@@ -8,6 +8,8 @@ import re
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
+from perfvcs.system.foreign import printable
+
 # characters of a function's name; beyond, template arguments are left out from the inside
 FRAME_NAME_WIDTH = 160
 MOST_CHARACTERS = 2000  # characters that are searched
@@ -58,9 +60,8 @@ def python(name: str, file: str, cwd: str) -> str:
     >>> python("Heap.push", "/home/me/project/heap.py", "/home/me/project")
     'Heap.push (heap.py)'
     """
-    return (
-        f"{_visible(name)[:MOST_CHARACTERS]} ({file if file.startswith('<') else place(file, cwd)})"
-    )
+    where = file if file.startswith("<") else place(file, cwd)
+    return f"{printable(name, MOST_CHARACTERS)} ({where})"
 
 
 def inlined(frame: str) -> str:
@@ -77,7 +78,7 @@ def place(path: str, cwd: str) -> str:
     """A path that is the same in every checkout and on every machine: below the project, below the
     libraries, or the name alone.
     """
-    path = _visible(path)
+    path = printable(path, MOST_CHARACTERS)
     inside = _below(path, cwd)
     if match := LIBRARIES.match(path if inside is None else inside):
         return (path if inside is None else inside)[match.end() :]
@@ -102,7 +103,7 @@ def function(symbol: str) -> str:
     >>> function("std::basic_string<char, std::char_traits<char>, std::allocator<char> >::size")
     'std::string::size'
     """
-    name = _visible(symbol)[:MOST_CHARACTERS].strip()
+    name = printable(symbol, MOST_CHARACTERS).strip()
     while (shorter := SUFFIX.sub("", name)) != name:
         name = shorter
     if not name or ADDRESS_NAME.fullmatch(name):
@@ -166,9 +167,3 @@ def _closing(name: str, start: int) -> int | None:
 def _inner(name: str) -> str:
     """The name with its innermost template arguments left out."""
     return name.replace("<…>", "…") if "<…>" in name else ARGUMENTS.sub("<…>", name)
-
-
-def _visible(name: str) -> str:
-    return "".join(
-        character if character.isprintable() else "?" for character in name[:MOST_CHARACTERS]
-    )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perfvcs.collectors._shared.commandrun import executed, launched, printable, read_at_most
+from perfvcs.collectors._shared.commandrun import executed, launched, read_at_most
 from perfvcs.errors import nearest
 from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import STDERR_TAIL, Execution, failure, name_command
@@ -27,6 +27,7 @@ from perfvcs.launcher.samples import (
 )
 from perfvcs.plugins.collector import CollectError, Reads, Run
 from perfvcs.profile.validity import Malformed
+from perfvcs.system.foreign import printable
 
 if TYPE_CHECKING:
     from perfvcs.plugins.format import Format

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from perfvcs.collectors._shared.commandrun import SHEBANG_BYTES
+from perfvcs.collectors._shared.commandrun import shebang
 
 # by the name of a runtime: the variable that it takes options from, and those that are added
 RUNTIMES = {
@@ -24,12 +24,7 @@ def runtime(program: str) -> str:
     """
     if known := NAMES.get(PurePosixPath(program).name):
         return known
-    try:
-        with open(program, "rb") as file:
-            first = file.readline(SHEBANG_BYTES).decode(errors="replace")
-    except OSError:
-        return ""
-    words = first[2:].split() if first.startswith("#!") else []
+    words = shebang(program) or ()
     return next(filter(None, (NAMES.get(PurePosixPath(word).name) for word in words)), "")
 
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from perfvcs.collectors._shared.commandrun import printable
+from perfvcs.system.foreign import printable
 from perfvcs.text.characters import source_lines
 
 if TYPE_CHECKING:
@@ -40,15 +40,15 @@ class CodePlace(NamedTuple):
 _known: dict[tuple[str, int, int], dict[int, list[CodePlace]]] = {}
 
 
-def look_up(path: str, addresses: list[int]) -> dict[int, list[CodePlace]]:
-    """The places at some addresses of a file, one each; an unreadable file gives nothing."""
+@cache
+def damage() -> tuple[type[Exception], ...]:
+    """What the parser of programs and libraries makes of damaged ones."""
     import struct
 
     from elftools.common.exceptions import DWARFError, ELFError
     from elftools.construct import ConstructError
-    from elftools.elf.elffile import ELFFile
 
-    damage = (
+    return (
         ELFError,
         DWARFError,
         ConstructError,
@@ -59,15 +59,21 @@ def look_up(path: str, addresses: list[int]) -> dict[int, list[CodePlace]]:
         AttributeError,
         AssertionError,
     )
+
+
+def look_up(path: str, addresses: list[int]) -> dict[int, list[CodePlace]]:
+    """The places at some addresses of a file, one each; an unreadable file gives nothing."""
+    from elftools.elf.elffile import ELFFile
+
     try:
         with open(path, "rb") as file:
             elf = ELFFile(file)
             functions = _functions(elf)
             try:
                 lines = _lines(elf, addresses)
-            except damage:
+            except damage():
                 lines = {}
-    except (*damage, OSError, RecursionError, OverflowError, MemoryError):
+    except (*damage(), OSError, RecursionError, OverflowError, MemoryError):
         return {}
     starts = [code.start for code in functions]
     places: dict[int, list[CodePlace]] = {}

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import EVERY_UNIT, Observations, Run
 from perfvcs.profile import Metric
@@ -28,7 +29,7 @@ TIME = {
 
 
 @dataclass(frozen=True)
-class Bytecode:
+class Bytecode(Unmodified):
     """The bytecode instructions of a whole Python program with all its processes, or of one unit of
     it; of its functions, and of the paths to them.
 
@@ -64,16 +65,6 @@ class Bytecode:
     def metrics(self) -> Mapping[str, Metric]:
         """``bytecodes``, and what functions and paths have of it; by time, these alone."""
         return INSTRUCTIONS if self.meter == "instructions" else TIME
-
-    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures unmodified programs."""
-        return ()
-
-    def available(self) -> str | None:
-        """It runs on Linux, macOS and other Unix systems."""
-        import os
-
-        return None if os.name == "posix" else "bytecode needs Unix: measure on Linux or macOS"
 
     def collect(self, run: Run) -> Observations:
         """Execute and count; raises CollectError."""

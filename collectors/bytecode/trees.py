@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from perfvcs.collectors._shared.commandrun import executed, read_at_most
+from perfvcs.collectors._shared.commandrun import executed, python_path, read_at_most
 from perfvcs.collectors._shared.extension import extension
 from perfvcs.collectors._shared.frames import python
 from perfvcs.collectors._shared.testing.oneunit import UnitAmount, UnitRun, rows_of
@@ -170,9 +169,7 @@ def _counting(run: Run, meter: str) -> tuple[Run, Path, bool]:
     """
     folder = run.scratch / f"bytecode-{'unit' if run.unit else 'whole'}"
     folder.mkdir()
-    path = os.pathsep.join(
-        filter(None, (str(inside.BYTECODE_INSIDE / "python"), run.env.get("PYTHONPATH")))
-    )
+    path = python_path(run.env, inside.BYTECODE_INSIDE / "python")
     modules, _ = extension(run, inside.BYTECODE_INSIDE / "counts.c")
     asked = {PREFIX: str(folder), f"{PREFIX}_METER": meter} | {
         f"{PREFIX}_MODULE": f"{tag}:{module}" for tag, module in modules

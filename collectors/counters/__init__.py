@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs import launcher
 from perfvcs.collectors._shared.harnessoutput import reporting
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.collectors.counters.processes import MACHINE_ROWS, sampled
 from perfvcs.collectors.counters.service import Running, Service
 from perfvcs.errors import UsageError
@@ -50,7 +51,7 @@ LAUNCHER_ONLY = ("maxrss", "read_chars", "write_chars", "read_bytes", "write_byt
 
 
 @dataclass(frozen=True)
-class Counters:
+class Counters(Unmodified):
     """A row of the exact totals, a row per sample of all processes together, and one of the machine
     beside it.
 
@@ -95,10 +96,6 @@ class Counters:
             name: metric for name, metric in TOTALS.items() if native or name not in LAUNCHER_ONLY
         }
         return totals | (STARTUP if self.service else {}) | sampled(self.groups) | self._events()[1]
-
-    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures unmodified programs."""
-        return ()
 
     def available(self) -> str | None:
         """It runs wherever Linux shows its /proc."""

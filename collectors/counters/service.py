@@ -29,6 +29,7 @@ from perfvcs.launcher.execution import STDERR_SHOWN, STDERR_TAIL, Execution, fai
 from perfvcs.launcher.preparation import CommandFailed
 from perfvcs.launcher.preparation import run as run_command
 from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system.foreign import printable
 
 MOST_LINE = 1 << 16  # bytes without a line end in which the text is still found
 LISTENING = "0A"  # the state in /proc/net/tcp
@@ -85,9 +86,7 @@ class ServiceOutput:
     def end(self) -> str:
         """The last lines of it, printable and as one."""
         printed = " | ".join(line.strip() for line in self.text().splitlines() if line.strip())
-        return "".join(character if character.isprintable() else "?" for character in printed)[
-            -STDERR_SHOWN:
-        ]
+        return printable(printed[-STDERR_SHOWN:])
 
 
 def free_port() -> int:

@@ -10,12 +10,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from perfvcs.collectors._shared.commandrun import INTERPRETER_NAME, launched, printable
+from perfvcs.collectors._shared.commandrun import INTERPRETER_NAME, launched
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.environment import HEAP
 from perfvcs.errors import UsageError
 from perfvcs.native import start_folder
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric
+from perfvcs.system.foreign import printable
 
 METRICS = {"import_time": Metric("s"), "module_time": Metric("s")}
 # of Python, from 3.7 on: microseconds without and with what a module imports
@@ -28,7 +30,7 @@ LAST = 2000  # of these where the program failed
 
 
 @dataclass(frozen=True)
-class Imports:
+class Imports(Unmodified):
     """The seconds that a Python program, and the Python programs that it starts, take to import
     their modules: all of them, and each package by itself, without what it imports of others.
 
@@ -56,14 +58,6 @@ class Imports:
     def metrics(self) -> Mapping[str, Metric]:
         """``import_time`` of the program, ``module_time`` of each package."""
         return METRICS
-
-    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures unmodified programs."""
-        return ()
-
-    def available(self) -> str | None:
-        """It runs on Linux, macOS and other Unix systems."""
-        return None if os.name == "posix" else "imports needs Unix: measure on Linux or macOS"
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError where it fails or imports nothing."""

@@ -16,8 +16,6 @@ from perfvcs.profile.validity import MAX_NAME
 from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from perfvcs.collectors._shared.symbols import CodePlace
     from perfvcs.collectors.instructions.counts import Counts
     from perfvcs.plugins.collector import Run

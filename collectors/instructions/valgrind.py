@@ -28,6 +28,7 @@ from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import failure, name_command, not_started
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system.foreign import printable
 
 SHEBANG_BYTES = 512  # bytes in which a script names its interpreter
 # the first is random on purpose, the second would change what is counted
@@ -266,7 +267,5 @@ def _complaint(folder: Path) -> str:
             for line in lines
             if (words := re.sub(r"^==\d+== ?", "", line).strip()) and not _REMARK.match(words)
         ]
-    text = "".join(
-        character if character.isprintable() else "?" for character in " | ".join(messages)
-    )
-    return f"; valgrind said: {text[:MESSAGE_CHARACTERS]}" if text else ""
+    text = printable(" | ".join(messages), MESSAGE_CHARACTERS)
+    return f"; valgrind said: {text}" if text else ""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from perfvcs.collectors._shared.commandrun import is_python
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.collectors.memory.heap import AllocationRequest, owner, text
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import Observations, Run
@@ -33,7 +34,7 @@ METRICS = JUDGED_METRICS | {
 
 
 @dataclass(frozen=True)
-class Memory:
+class Memory(Unmodified):
     """One row of totals per execution, a row for every call stack that allocated, and rows of what
     was alive when.
 
@@ -69,10 +70,6 @@ class Memory:
     def metrics(self) -> Mapping[str, Metric]:
         """Totals of the process, of every site, and of what was alive when."""
         return METRICS
-
-    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures unmodified programs."""
-        return ()
 
     def available(self) -> str | None:
         """It runs wherever Linux does; a recorder that cannot run is named, with its cure, when

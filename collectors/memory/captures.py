@@ -11,7 +11,7 @@ from tempfile import TemporaryFile
 
 import msgspec
 
-from perfvcs.collectors._shared.commandrun import printable, read_part
+from perfvcs.collectors._shared.commandrun import read_part
 from perfvcs.collectors._shared.symbols import CodePlace
 from perfvcs.collectors.memory import reading
 from perfvcs.collectors.memory.heap import (
@@ -29,7 +29,7 @@ from perfvcs.launcher.execution import name_command
 from perfvcs.launcher.preparation import CommandFailed
 from perfvcs.launcher.preparation import run as run_command
 from perfvcs.plugins.collector import CollectError, Run
-from perfvcs.system.foreign import UNDECODABLE
+from perfvcs.system.foreign import UNDECODABLE, printable
 
 ENGINE = "tracemalloc/1"
 MAX_TRACE = 1 << 26  # of one process' file

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from perfvcs.collectors._shared.commandrun import printable, read_part
+from perfvcs.collectors._shared.commandrun import read_part
 from perfvcs.collectors._shared.symbols import CodePlace, resolve
 from perfvcs.collectors.memory.heap import (
     HEAP_COLUMNS,
@@ -30,6 +30,7 @@ from perfvcs.collectors.memory.heap import (
 )
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system.foreign import printable
 from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import struct
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -65,9 +64,9 @@ def _linkage(path: str, size: int, _changed: int) -> tuple[bool, bool]:
     """Whether a file can load libraries, and whether it defines malloc; scripts and unreadable
     files are assumed to be fine.
     """
-    from elftools.common.exceptions import ELFError
-    from elftools.construct import ConstructError
     from elftools.elf.elffile import ELFFile
+
+    from perfvcs.collectors._shared.symbols import damage
 
     try:
         with open(path, "rb") as file:
@@ -77,25 +76,15 @@ def _linkage(path: str, size: int, _changed: int) -> tuple[bool, bool]:
             linked = any(
                 segment["p_type"] in ("PT_INTERP", "PT_DYNAMIC") for segment in elf.iter_segments()
             )
-            return linked, linked and _defines(elf, "malloc")
-    except (
-        OSError,
-        ELFError,
-        ConstructError,
-        struct.error,
-        LookupError,
-        ValueError,
-        TypeError,
-        AttributeError,
-        AssertionError,
-    ):
+            return linked, linked and _defines_malloc(elf)
+    except (OSError, *damage()):
         return True, False
 
 
-def _defines(elf: Any, name: str) -> bool:
+def _defines_malloc(elf: Any) -> bool:
     for table in (".symtab", ".dynsym"):
         section: Any = elf.get_section_by_name(table)
-        symbols = section.get_symbol_by_name(name) if section is not None else None
+        symbols = section.get_symbol_by_name("malloc") if section is not None else None
         if any(
             symbol["st_shndx"] != "SHN_UNDEF" and symbol["st_info"]["type"] == "STT_FUNC"
             for symbol in symbols or ()

@@ -4,7 +4,6 @@ memray or else tracemalloc.
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from typing import Literal
 
 import msgspec
 
-from perfvcs.collectors._shared.commandrun import executed, read_part
+from perfvcs.collectors._shared.commandrun import executed, python_path, read_part
 from perfvcs.collectors.memory import inside
 from perfvcs.collectors.memory.heap import AllocationRequest, Heap, RecordingInterpreter
 from perfvcs.launcher.execution import name_command
@@ -100,11 +99,8 @@ def _environment(
     """The interpreters' environment; hashes are the same each time, unless the program sets
     them.
     """
-    path = os.pathsep.join(
-        filter(None, (str(inside.MEMORY_INSIDE / "python"), run.env.get("PYTHONPATH")))
-    )
     return {
-        "PYTHONPATH": path,
+        "PYTHONPATH": python_path(run.env, inside.MEMORY_INSIDE / "python"),
         "PYTHONHASHSEED": run.env.get("PYTHONHASHSEED", "0"),
         PREFIX: str(folder),
         f"{PREFIX}_RECORDER": recorder,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.collectors.pytest.testsession import SESSION_METRICS, Settings, measure
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import Observations, Run
@@ -13,7 +14,7 @@ from perfvcs.profile import Metric
 
 
 @dataclass(frozen=True)
-class Pytest:
+class Pytest(Unmodified):
     """A row per run of each test that passes, named as pytest names it; the command is one that
     runs pytest, with any selection.
 
@@ -49,18 +50,6 @@ class Pytest:
         meanwhile.
         """
         return SESSION_METRICS
-
-    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: Python is not compiled."""
-        return ()
-
-    def available(self) -> str | None:
-        """It runs on Linux, macOS and other Unix systems; whether the command's Python has pytest
-        is known when it runs.
-        """
-        import os
-
-        return None if os.name == "posix" else "pytest needs Unix: measure on Linux or macOS"
 
     def collect(self, run: Run) -> Observations:
         """Run the tests in one process; raises CollectError."""

@@ -30,8 +30,6 @@ from perfvcs.profile import FINE, REPEATED, Metric, Reached
 from perfvcs.profile.naming import ONCE
 
 SESSION_METRICS = {"wall": Metric("s"), "cpu": Metric("s"), "peak": Metric("B", "none")}
-# behind the name of a test that is run once per process: its first run is its only one
-ONCE_SUFFIX = ONCE
 ATTEMPTS = 4  # at finding out which tests cannot be repeated; in the last one none is
 MAX_ROUNDS = 1000  # of pytest-benchmark that are kept of one test
 HYPOTHESIS, BENCHMARK_REASON, BY_OTHERS = (
@@ -187,7 +185,7 @@ def _observations(
             and not test.rounds
             and (test.id in once or test.once in (HYPOTHESIS, BY_OTHERS))
         )
-        name = test.id + (ONCE_SUFFIX if single else "")
+        name = test.id + (ONCE if single else "")  # whose first run is its only one
         for number, (wall, cpu, peak) in enumerate(_kept(test)[: 1 if single else None]):
             cold = number == 0 and bool(settings.repeat) and not single and not test.rounds
             rows.uid.append(name)

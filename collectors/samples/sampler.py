@@ -24,6 +24,7 @@ from perfvcs.launcher.execution import (
     not_started,
 )
 from perfvcs.plugins.collector import CollectError, Run
+from perfvcs.system.foreign import printable
 
 # distinct stacks of one execution; of more, those seen once or twice say nothing
 MOST_STACKS = 200_000
@@ -100,11 +101,7 @@ class Sampler(Protocol):
 
 def last(messages: str) -> str:
     """The end of a tool's messages, on one line."""
-    text = " ".join(messages.split())[-200:]
-    return (
-        "".join(character if character.isprintable() else "?" for character in text)
-        or "it said nothing"
-    )
+    return printable(" ".join(messages.split())[-200:]) or "it said nothing"
 
 
 def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Observations, Run
@@ -19,7 +20,7 @@ MOST_FILES = 10_000  # that patterns may find
 
 
 @dataclass(frozen=True)
-class Size:
+class Size(Unmodified):
     """The bytes of files, and of their sections, symbols and members; nothing is executed.
 
     ``files``: patterns below the folder in which the command would run, such as ``build/*.so``;
@@ -50,10 +51,6 @@ class Size:
     def metrics(self) -> Mapping[str, Metric]:
         """``bytes`` of all files and of each, ``part_bytes`` of what is in them."""
         return METRICS
-
-    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures what is built."""
-        return ()
 
     def available(self) -> str | None:
         """It runs everywhere."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import tarfile
 import zipfile
 import zlib
@@ -12,8 +11,8 @@ from lzma import LZMAError
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from perfvcs.collectors._shared.commandrun import printable
-from perfvcs.collectors._shared.symbols import demangled
+from perfvcs.collectors._shared.symbols import damage, demangled
+from perfvcs.system.foreign import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,16 +25,10 @@ NAME = 300  # characters of a part
 DAMAGED = (
     OSError,
     EOFError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    AssertionError,
     RecursionError,
     OverflowError,
     MemoryError,
     NotImplementedError,
-    struct.error,
     zlib.error,
     LZMAError,
     tarfile.TarError,
@@ -49,16 +42,13 @@ def parts(path: Path) -> dict[str, int]:
     Sections are called as in ELF (``.text``), symbols as in the source, members by their paths.
     Members of a zip count as they are packed, others as they are.
     """
-    from elftools.common.exceptions import ELFError
-    from elftools.construct import ConstructError
-
     found = Counter[str]()
     try:
         with path.open("rb") as file:
             for name, count in islice(_parts(file), MOST_PARTS):
                 if count > 0:
                     found[printable(name, NAME)] += count
-    except (*DAMAGED, ELFError, ConstructError):
+    except (*DAMAGED, *damage()):
         return {}
     return dict(found)
 

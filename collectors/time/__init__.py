@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import DELAYED, FINE, REPEATED, Metric
+from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from perfvcs.launcher.execution import Execution
@@ -57,7 +59,7 @@ LAUNCHER_ONLY = (
 
 
 @dataclass(frozen=True)
-class Time:
+class Time(Unmodified):
     """One execution as one row, and a row for each sample that the program reported.
 
     An execution is marked when it waited for a processor for over ``delay`` times its wall time and
@@ -108,16 +110,6 @@ class Time:
             name: metric for name, metric in METRICS.items() if native or name not in LAUNCHER_ONLY
         }
 
-    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures unmodified programs."""
-        return ()
-
-    def available(self) -> str | None:
-        """It runs on Linux, macOS and other Unix systems."""
-        import os
-
-        return None if os.name == "posix" else "time needs Unix: measure on Linux or macOS"
-
     def collect(self, run: Run) -> Observations:
         """Execute once, and again while the execution was delayed and ``repeat`` allows; raises
         CollectError.
@@ -150,9 +142,10 @@ class Time:
             elif run.reads is None and (lacking := unnoticed(execution)):
                 rows.warnings.append(lacking)
             if execution.leftover:
+                left = counted(execution.leftover, "process", "processes")
                 rows.warnings.append(
-                    f"{name_command(run.argv)} left {_count(execution.leftover)} running, which"
-                    " perf stopped: wait for what it starts"
+                    f"{name_command(run.argv)} left {left} running, which perf stopped: wait for"
+                    " what it starts"
                 )
             if not delayed:
                 break
@@ -181,10 +174,6 @@ def _functions(run: Run) -> Observations | None:
     except CollectError:
         return None
     return Observations(reached=recorded(path, run.uid))
-
-
-def _count(processes: int) -> str:
-    return "1 process" if processes == 1 else f"{processes} processes"
 
 
 def _values(execution: Execution) -> dict[str, float | None]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.errors import PerfError
+from perfvcs.system.foreign import printable
 from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
@@ -228,9 +229,9 @@ def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | 
     else:
         return None
     lines = [line.strip() for line in execution.stderr.splitlines() if line.strip()]
-    stderr = _printable(" | ".join(lines))
+    stderr = printable(" | ".join(lines), None)
     if len(stderr) > STDERR_SHOWN:
-        why = _printable(next((line for line in reversed(lines) if says_why(line)), ""))
+        why = printable(next((line for line in reversed(lines) if says_why(line)), ""), None)
         stderr = "..." + stderr[-STDERR_SHOWN:]
         if why not in stderr:
             stderr = f"{why[:STDERR_SHOWN]} | {stderr}"
@@ -246,11 +247,7 @@ def unnoticed(execution: Execution) -> str | None:
     lacking = re.search(MISSED, execution.stderr, re.MULTILINE)
     if lacking is None:
         return None
-    return f"{UNNOTICED}: {_printable(lacking[1] or lacking[2])[:STDERR_SHOWN]}"
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return f"{UNNOTICED}: {printable(lacking[1] or lacking[2], STDERR_SHOWN)}"
 
 
 def check_start(argv: Sequence[str], cwd: Path) -> None:

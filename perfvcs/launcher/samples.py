@@ -17,7 +17,7 @@ import msgspec
 from perfvcs.errors import PerfError
 from perfvcs.profile import Metric
 from perfvcs.profile.validity import MAX_NAME, METRIC_NAME, RESERVED
-from perfvcs.system.foreign import UNDECODABLE, at_most
+from perfvcs.system.foreign import UNDECODABLE, at_most, printable
 
 SAMPLES_VARIABLE = "PERFVCS_SAMPLES"
 MAX_BYTES = 64 << 20
@@ -84,7 +84,7 @@ def read_samples(path: Path, metrics: Mapping[str, Metric], taken: str) -> Repor
                 reader.sample(fields)
         except ValueError as error:
             raise MalformedSamples(
-                f"{SAMPLES_VARIABLE} line {number}: {_plain(str(error))}: {_shorten(line)}"
+                f"{SAMPLES_VARIABLE} line {number}: {printable(str(error), 400)}: {_shorten(line)}"
             ) from None
     return reader.finish()
 
@@ -126,11 +126,7 @@ def _garbage(error: Exception, *, cut_off: bool) -> str:
 
 
 def _shorten(line: bytes) -> str:
-    return _plain(" ".join(line[:400].decode(errors="replace").split()))[:80]
-
-
-def _plain(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text[:400])
+    return printable(" ".join(line[:400].decode(errors="replace").split()), 80)
 
 
 class _Reader:
@@ -150,7 +146,7 @@ class _Reader:
             raise ValueError("note is not a text")
         self.noted += 1
         if self.noted <= MOST_NOTES:
-            self.samples.notes.append(_plain(" ".join(text[:MAX_NOTE].split())))
+            self.samples.notes.append(printable(" ".join(text[:MAX_NOTE].split())))
 
     def declare(self, fields: Mapping[str, Field]) -> None:
         """Take the unit and direction of a metric; it may come before or after its samples."""

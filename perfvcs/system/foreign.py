@@ -50,6 +50,11 @@ def at_most(file: BinaryIO, most: int) -> bytes:
     return file.read(min(most, os.fstat(file.fileno()).st_size + 1))
 
 
+def printable(text: str, most: int | None = 1000) -> str:
+    """A foreign text, or its beginning, as one line: what cannot be printed is ``?``."""
+    return "".join(character if character.isprintable() else "?" for character in text[:most])
+
+
 def toml(text: str, refuse: Callable[[str], PerfError]) -> dict[str, Any]:
     """The tables in a TOML document; raises what ``refuse`` makes of the reason why it cannot be
     read.

@@ -4,11 +4,10 @@ here.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
-from perfvcs.collectors._shared.commandrun import read_at_most
+from perfvcs.collectors._shared.commandrun import python_path, read_at_most
 from perfvcs.collectors._shared.functions.inside import FUNCTIONS_INSIDE
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.profile import Reached
@@ -27,9 +26,9 @@ def recording(run: Run, path: Path) -> dict[str, str]:
     """The environment in which a Python program leaves the functions that it runs in the file
     ``path``.
     """
-    python_path = run.env.get("PYTHONPATH")
-    asked = [str(run.cwd), str(path)] + ([python_path] if python_path is not None else [])
-    added = os.pathsep.join(filter(None, (str(START), str(PYTHON_PATHS), python_path)))
+    before = run.env.get("PYTHONPATH")
+    asked = [str(run.cwd), str(path), *([] if before is None else [before])]
+    added = python_path(run.env, START, PYTHON_PATHS)
     return {**run.env, "PYTHONPATH": added, "PERFVCS_FUNCTIONS": "\n".join(asked)}
 
 

@@ -7,7 +7,6 @@ The harness that runs the unit says when it begins and ends (``perfvcs_unit`` in
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from perfvcs.collectors._shared.testing.pluginnotes import read_notes
+from perfvcs.collectors._shared.commandrun import python_path
+from perfvcs.collectors._shared.testing.pluginnotes import PytestNotes, read_notes
 from perfvcs.collectors._shared.testing.suite import with_plugin
 from perfvcs.errors import nearest
 from perfvcs.launcher.execution import name_command
@@ -62,10 +62,9 @@ class UnitRun:
         """What to execute for the unit of a run, whose environment has all that counts in it."""
         unit = run.unit.removesuffix(ONCE)
         samples = run.scratch / "unit-samples.jsonl"
-        path = [str(python_folder()), *filter(None, [run.env.get("PYTHONPATH")])]
         env = {
             **run.env,
-            "PYTHONPATH": os.pathsep.join(path),
+            "PYTHONPATH": python_path(run.env, python_folder()),
             UNIT_VARIABLE: unit,
             SAMPLES_VARIABLE: str(samples),
         }
@@ -96,9 +95,7 @@ class UnitRun:
             raise Undivided(f"{self.unit} ran where nothing could count it alone")
         if counted:
             return counted
-        if notes.versions and notes.problems:
-            name, why = notes.problems[0]
-            raise CollectError(f"{command} could not collect its tests: {name or 'pytest'}: {why}")
+        _require_collected(notes, command)
         if notes.versions and "::" in self.unit:
             raise CollectError(f"{self.unit} is not among the tests that {command} runs here")
         names = dict.fromkeys(self._reported().uid)
@@ -124,9 +121,7 @@ class UnitRun:
         """
         notes = read_notes(self.notes)
         command = self._command
-        if notes.versions and notes.problems:
-            name, why = notes.problems[0]
-            raise CollectError(f"{command} could not collect its tests: {name or 'pytest'}: {why}")
+        _require_collected(notes, command)
         if notes.versions:
             runs = {test.id: len(test.runs) for test in notes.tests if test.outcome == "passed"}
             by_test: defaultdict[str, list[UnitAmount]] = defaultdict(list)
@@ -216,6 +211,12 @@ def whole(run: Run, rows: Observations, collector: str) -> Observations:
             f"counted over the whole program: {collector} cannot follow {run.unit} alone"
         )
     return rows
+
+
+def _require_collected(notes: PytestNotes, command: str) -> None:
+    if notes.versions and notes.problems:
+        name, why = notes.problems[0]
+        raise CollectError(f"{command} could not collect its tests: {name or 'pytest'}: {why}")
 
 
 def _as_reported(amount: UnitAmount) -> UnitAmount:

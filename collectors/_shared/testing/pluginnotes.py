@@ -14,7 +14,7 @@ import msgspec
 from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.plugins.collector import CollectError
 from perfvcs.profile.validity import MAX_INTEGER, MAX_NAME
-from perfvcs.system.foreign import UNDECODABLE
+from perfvcs.system.foreign import UNDECODABLE, printable
 
 MAX_NOTES = 1 << 28  # of one file
 MAX_FILES = 1000
@@ -162,17 +162,14 @@ def _take(notes: PytestNotes, functions: list[ReachedFunction], line: NoteLine, 
         case _Collected(count=count):
             notes.collected += count
         case _Begin(id=name):
-            notes.running = printable(name)
+            notes.running = printable(name, MAX_ID)
         case Test():
             notes.running = ""
-            line.id, line.why, line.once = (
-                printable(line.id)[:MAX_ID],
-                printable(line.why),
-                printable(line.once),
-            )
+            line.id = printable(line.id, MAX_ID)
+            line.why, line.once = printable(line.why), printable(line.once)
             notes.tests.append(line)
         case _Problem(id=name, why=why):
-            notes.problems.append((printable(name), printable(why)))
+            notes.problems.append((printable(name, MAX_ID), printable(why)))
         case _Note(what=what):
             notes.remarks.add(what)
         case ReachedFunction():
@@ -180,18 +177,13 @@ def _take(notes: PytestNotes, functions: list[ReachedFunction], line: NoteLine, 
         case _Reached(id=name, functions=numbers, processes=processes):
             if numbers and not 0 <= min(numbers) <= max(numbers) < len(functions):
                 raise CollectError(
-                    f"{file}: functions of {printable(name)[:80]} are unknown: the tests must leave"
+                    f"{file}: functions of {printable(name, 80)} are unknown: the tests must leave"
                     " it alone"
                 )
-            unit = printable(name)[:MAX_ID]
+            unit = printable(name, MAX_ID)
             notes.reached.setdefault(unit, set()).update(functions[number] for number in numbers)
             notes.processes |= {unit} if processes else set()
         case _LeftOut(ids=names):
-            notes.left_out |= {printable(name)[:MAX_ID] for name in names}
+            notes.left_out |= {printable(name, MAX_ID) for name in names}
         case _Finished(status=status):
             notes.statuses.append(status)
-
-
-def printable(text: str) -> str:
-    """Text without line ends and terminal codes."""
-    return "".join(character if character.isprintable() else "?" for character in text)

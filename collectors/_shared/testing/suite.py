@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import atexit
 import json
-import os
 import shlex
 import shutil
 import tempfile
@@ -14,19 +13,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from perfvcs.collectors._shared.commandrun import launched, read_at_most
+from perfvcs.collectors._shared.commandrun import launched, python_path, read_at_most
 from perfvcs.collectors._shared.functions import MODULE, PYTHON_PATHS, trimmed
 from perfvcs.collectors._shared.testing import inside
-from perfvcs.collectors._shared.testing.pluginnotes import (
-    PytestNotes,
-    ReachedFunction,
-    printable,
-    read_notes,
-)
+from perfvcs.collectors._shared.testing.pluginnotes import PytestNotes, ReachedFunction, read_notes
 from perfvcs.environment import PADDING
 from perfvcs.launcher.execution import Execution, failure, name_command
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.profile.validity import MAX_NAME
+from perfvcs.system.foreign import printable
 
 # the only function of a test that was found and not run, since it was not asked for
 UNRUN_FUNCTION = "(left out)"
@@ -51,7 +46,7 @@ def qualified(functions: Iterable[ReachedFunction], root: Path) -> set[str]:
             if function.file not in names_by_line:
                 names_by_line[function.file] = _names(root / function.file)
             name = names_by_line[function.file].get(function.line, MODULE)
-        names.add(printable(f"{function.file}:{trimmed(name)}")[:MAX_NAME])
+        names.add(printable(f"{function.file}:{trimmed(name)}", MAX_NAME))
     return names
 
 
@@ -174,16 +169,7 @@ def _environment(run: Run, folder: Path) -> tuple[dict[str, str], dict[str, str 
     would without us.
     """
     changed = {
-        "PYTHONPATH": os.pathsep.join(
-            filter(
-                None,
-                (
-                    str(inside.TESTING_INSIDE / "python"),
-                    str(PYTHON_PATHS),
-                    run.env.get("PYTHONPATH"),
-                ),
-            )
-        ),
+        "PYTHONPATH": python_path(run.env, inside.TESTING_INSIDE / "python", PYTHON_PATHS),
         "PYTEST_PLUGINS": ",".join(filter(None, (PLUGIN, run.env.get("PYTEST_PLUGINS")))),
     }
     if stay := options(

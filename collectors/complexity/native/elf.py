@@ -13,7 +13,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from perfvcs.collectors._shared.symbols import damage
 from perfvcs.plugins.collector import CollectError
+from perfvcs.system.foreign import printable
 
 if TYPE_CHECKING:
     from elftools.dwarf.dwarfinfo import DWARFInfo
@@ -40,28 +42,10 @@ class Unresolved(CollectError):
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
     """Turns what the parser makes of damaged files into Unresolved."""
-    import struct
-
-    from elftools.common.exceptions import DWARFError, ELFError
-    from elftools.construct import ConstructError
-
-    damage = (
-        ELFError,
-        DWARFError,
-        ConstructError,
-        struct.error,
-        LookupError,
-        ValueError,
-        TypeError,
-        AttributeError,
-    )
     try:
         yield
-    except (*damage, AssertionError, RecursionError, OverflowError, MemoryError, OSError) as error:
-        reason = "".join(
-            character if character.isprintable() else "?"
-            for character in f"{type(error).__name__}: {error}"
-        )[:200]
+    except (*damage(), RecursionError, OverflowError, MemoryError, OSError) as error:
+        reason = printable(f"{type(error).__name__}: {error}", 200)
         raise Unresolved(
             f"complexity: the debug information of {path} cannot be read ({reason}): build it again"
         ) from error

@@ -36,7 +36,6 @@ from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunctions
-    from perfvcs.collectors.complexity.native.recordplan import TraceSelection
     from perfvcs.collectors.complexity.native.records import CallRows, Losses
 
 

@@ -48,9 +48,9 @@ def number(die: Any, attribute: str) -> int | None:
     return value.value if value is not None and isinstance(value.value, int) else None
 
 
-def refer(die: Any, attribute: str = "DW_AT_type") -> Any | None:
-    """The entry that an attribute leads to."""
-    return die.get_DIE_from_attribute(attribute) if attribute in die.attributes else None
+def refer(die: Any) -> Any | None:
+    """The entry of a type that another one has."""
+    return die.get_DIE_from_attribute("DW_AT_type") if "DW_AT_type" in die.attributes else None
 
 
 def original(die: Any, attribute: str) -> Any:
@@ -60,18 +60,17 @@ def original(die: Any, attribute: str) -> Any:
     for _ in range(DEEPEST_TYPE):
         if attribute in die.attributes:
             break
-        further = next(
-            (
-                key
-                for key in ("DW_AT_abstract_origin", "DW_AT_specification")
-                if key in die.attributes
-            ),
-            None,
-        )
+        further = _declared(die, "DW_AT_abstract_origin", "DW_AT_specification")
         if further is None:
             break
-        die = die.get_DIE_from_attribute(further)
+        die = further
     return die
+
+
+def _declared(die: Any, *attributes: str) -> Any | None:
+    """What an entry is an instance of, or was declared as, by the first attribute that it has."""
+    key = next((key for key in attributes if key in die.attributes), None)
+    return None if key is None else die.get_DIE_from_attribute(key)
 
 
 def scope(die: Any) -> list[str]:
@@ -79,17 +78,10 @@ def scope(die: Any) -> list[str]:
     ``(anonymous)``, inline ones are left in.
     """
     for _ in range(DEEPEST_TYPE):
-        further = next(
-            (
-                key
-                for key in ("DW_AT_specification", "DW_AT_abstract_origin")
-                if key in die.attributes
-            ),
-            None,
-        )
+        further = _declared(die, "DW_AT_specification", "DW_AT_abstract_origin")
         if further is None:
             break
-        die = die.get_DIE_from_attribute(further)
+        die = further
     names: list[str] = []
     around = die.get_parent()
     while around is not None and tag(around) in (*SCOPES, "subprogram", "lexical_block"):

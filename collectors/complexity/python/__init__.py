@@ -7,11 +7,10 @@ reads what it wrote.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors._shared.commandrun import launched
+from perfvcs.collectors._shared.commandrun import launched, python_path
 from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
 from perfvcs.collectors.complexity.calls.recording import Interrupted, Records, read
@@ -112,9 +111,7 @@ def environment(run: Run, folder: Path) -> dict[str, str]:
     """The environment in which interpreters record what the file ``request`` in ``folder`` asks
     for.
     """
-    path = os.pathsep.join(
-        filter(None, (str(inside.COMPLEXITY_INSIDE / "python"), run.env.get("PYTHONPATH")))
-    )
+    path = python_path(run.env, inside.COMPLEXITY_INSIDE / "python")
     return {**run.env, "PYTHONPATH": path, TRACING_VARIABLE: str(folder / "request")}
 
 

@@ -15,6 +15,7 @@ from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import TracedFunction
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import Run
+from perfvcs.system.foreign import printable
 
 SLOW_RECORDING = "calls are recorded in Python, which takes longer"
 FUNCTION_NAME = re.compile(r"(?P<module>[\w.]+):(?P<name>[\w.<>]+)(?:@(?P<line>[1-9]\d{0,8}))?")
@@ -121,7 +122,7 @@ def read_notes(folder: Path) -> RecorderNotes:
     notes = RecorderNotes()
     for path in sorted(folder.glob("notes-*.txt"))[:MAX_FILES]:
         for line in _content(path).decode(errors="replace").split(END)[:-1]:
-            kind, *fields = (_printable(part) for part in line.split(SEPARATOR))
+            kind, *fields = (printable(part, LONGEST_FIELD) for part in line.split(SEPARATOR))
             _take(notes, kind, fields)
     return notes
 
@@ -151,12 +152,6 @@ def _take(notes: RecorderNotes, kind: str, fields: list[str]) -> None:
             notes.timed.append(Timed(path, int(line), module, int(calls), int(duration)))
         case "slow", [reason]:
             notes.slow.append(reason)
-
-
-def _printable(text: str) -> str:
-    return "".join(
-        character if character.isprintable() else "?" for character in text[:LONGEST_FIELD]
-    )
 
 
 def _content(path: Path) -> bytes:
