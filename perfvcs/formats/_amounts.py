@@ -248,7 +248,6 @@ def _units(column: Iterable[Amount]) -> list[str]:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether a value can stand in a column of numbers."""
     if value is None:
         return True
     try:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import isfinite
-from typing import Any, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import msgspec
 
@@ -35,6 +35,19 @@ SECONDS = re.compile(r"/(?:sec|secs|second|seconds)$")
 
 Kind = TypeVar("Kind")
 ReadingValue = float | None
+
+
+class Marked:
+    """A format whose files show a mark near their beginning. It has no ``suffixes`` where too many
+    other files have the same.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    mark: ClassVar[re.Pattern[bytes]]
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By its mark."""
+        return self.mark.search(head) is not None
 
 
 class Reading(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import product
 from math import prod
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -24,6 +24,7 @@ from perfvcs.formats._asvresults import (
 )
 from perfvcs.formats._readings import (
     COMMIT_ID,
+    Marked,
     Reading,
     ReadingValue,
     machine,
@@ -35,7 +36,6 @@ from perfvcs.formats._readings import (
 from perfvcs.profile import Environment, Profile
 from perfvcs.profile.validity import Malformed
 
-SIGNATURE = re.compile(rb'"commit_hash"\s*:')
 OUR_NAMES = {theirs: ours for theirs, ours in MACHINE_NAMES.items() if theirs != "os"}
 LATEST_MILLISECOND = 253402300799000  # ms: the end of the year 9999
 
@@ -64,19 +64,16 @@ class _Result(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Asv:
+class Asv(Marked):
     """One file of asv's ``results/MACHINE/``: all benchmarks of one commit in one environment.
 
     ``versions``: whether a benchmark whose code asv has seen change is another one from then on.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json",)
+    suffixes = (".json",)
+    mark = re.compile(rb'"commit_hash"\s*:')
 
     versions: Literal["apart", "together"] = "apart"
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By a field that only asv has."""
-        return SIGNATURE.search(head) is not None
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - file names there hold commit and environment
         """The profile; raises NoResults where everything failed, Malformed with the place."""

@@ -7,29 +7,31 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
-from perfvcs.formats._readings import Reading, lines_of, number, profile_of, summary, unended
+from perfvcs.formats._readings import (
+    Marked,
+    Reading,
+    lines_of,
+    number,
+    profile_of,
+    summary,
+    unended,
+)
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"throughput": Metric("ops/s", "higher")}
-SIGNATURE = re.compile(rb"^[^\n]* x [0-9,.]{1,40} ops/sec ", re.MULTILINE)
 RESULT = re.compile(
     r"([0-9,.]{1,40}) ops/sec (?:\xb1|\+/-) ?([0-9.]{1,40})% \(([0-9]{1,18}) runs? sampled\).*"
 )
 
 
 @dataclass(frozen=True)
-class BenchmarkJs:
+class BenchmarkJs(Marked):
     """What one run printed: of each benchmark its operations in a second, with the relative error
     of the mean.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By a line of a benchmark."""
-        return SIGNATURE.search(head) is not None
+    mark = re.compile(rb"^[^\n]* x [0-9,.]{1,40} ops/sec ", re.MULTILINE)
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults."""

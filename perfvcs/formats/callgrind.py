@@ -40,12 +40,10 @@ class _State:
 
     @property
     def function(self) -> tuple[str, str]:
-        """The function that costs belong to, and its image."""
         return self.place.get("fn", ""), self.place.get("ob", "")
 
     @property
     def is_recursive(self) -> bool:
-        """Whether the function calls itself."""
         return self.function == (
             self.callee.get("fn", ""),
             self.callee.get("ob", self.place.get("ob", "")),

@@ -7,29 +7,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from perfvcs.formats._foreign import Element, elements
-from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of
+from perfvcs.formats._readings import Marked, Reading, ReadingValue, number, profile_of
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
-SIGNATURE = re.compile(rb"<(?:Catch|Catch2TestRun|BenchmarkResults)[ >]")
 CASES = ("TestCase", "Section")
 
 
 @dataclass(frozen=True)
-class Catch2:
+class Catch2(Marked):
     """One run of the XML reporter: the mean of each benchmark, with its deviation and bounds;
     Catch2 does not write the samples.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By its outermost element."""
-        return SIGNATURE.search(head) is not None
+    mark = re.compile(rb"<(?:Catch|Catch2TestRun|BenchmarkResults)[ >]")
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from perfvcs.formats._readings import (
+    Marked,
     Reading,
     ReadingValue,
     lines_of,
@@ -21,9 +21,6 @@ from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
-SIGNATURE = re.compile(
-    "^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE
-)
 TITLES = re.compile(r"(?<= )fastest +│ slowest +│ median +│ mean +│ samples +│ iters *+$")
 TREE_ROW = re.compile(r"(?P<bars>(?:│  |   )*)(?:├─|╰─) (?P<rest>.*)")
 WIDTH = 3  # columns of a level
@@ -31,16 +28,14 @@ FASTEST, SLOWEST, MEDIAN, MEAN, SAMPLE_COLUMNS = range(5)
 
 
 @dataclass(frozen=True)
-class Divan:
+class Divan(Marked):
     """What ``cargo bench`` printed: of each benchmark the mean, with the fastest, slowest and
     median; divan does not print the samples.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By the heading of its table."""
-        return SIGNATURE.search(head) is not None
+    mark = re.compile(
+        "^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE
+    )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""

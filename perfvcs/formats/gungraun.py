@@ -7,10 +7,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from perfvcs.formats._metric import usable
-from perfvcs.formats._readings import Reading, ReadingValue, lines_of, number, profile_of, unended
+from perfvcs.formats._readings import (
+    Marked,
+    Reading,
+    ReadingValue,
+    lines_of,
+    number,
+    profile_of,
+    unended,
+)
 from perfvcs.profile import Metric, Profile
 
 # of what less is better; hits of a cache are counted instead of others, and only recorded
@@ -28,20 +35,15 @@ METRIC_NAMES = {
     "Total blocks": "allocations",
     "At t-gmax bytes": "peak",
 }
-SIGNATURE = re.compile(rb"^ {2}Instructions: +[0-9,]+", re.MULTILINE)
 # the value of this run, then that of the last one behind a bar
 COUNTED = re.compile(r" {2}([A-Z][A-Za-z0-9 +_-]{0,60}): +([0-9,.]{1,40})(?:[| ].*)?")
 
 
 @dataclass(frozen=True)
-class Gungraun:
+class Gungraun(Marked):
     """What one run printed: exact counts of each benchmark."""
 
-    suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By a count of instructions."""
-        return SIGNATURE.search(head) is not None
+    mark = re.compile(rb"^ {2}Instructions: +[0-9,]+", re.MULTILINE)
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults."""

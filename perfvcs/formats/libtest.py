@@ -8,13 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
-from perfvcs.formats._readings import Reading, lines_of, number, profile_of, summary, unended
+from perfvcs.formats._readings import (
+    Marked,
+    Reading,
+    lines_of,
+    number,
+    profile_of,
+    summary,
+    unended,
+)
 from perfvcs.profile import Metric, Profile
 
 METRICS = {"wall": Metric("s"), "throughput": Metric("B/s", "higher")}
-SIGNATURE = re.compile(rb"^test \S[^\n]* \.\.\. bench: +[0-9,.]+ ns/iter", re.MULTILINE)
 RESULT = re.compile(
     r" *([0-9,.]{1,40}) ns/iter \(\+/- ([0-9,.]{1,40})\)(?: = ([0-9,.]{1,40}) MB/s)?.*"
 )
@@ -22,16 +28,12 @@ MEGA = 1e6
 
 
 @dataclass(frozen=True)
-class Libtest:
+class Libtest(Marked):
     """What one run printed: of each benchmark the median of its samples, with how far they were
     spread.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = ()  # too many other files have its suffix
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By a line of a benchmark."""
-        return SIGNATURE.search(head) is not None
+    mark = re.compile(rb"^test \S[^\n]* \.\.\. bench: +[0-9,.]+ ns/iter", re.MULTILINE)
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from perfvcs.formats._metric import usable
 from perfvcs.formats._readings import (
+    Marked,
     Reading,
     ReadingValue,
     direction,
@@ -25,9 +25,6 @@ from perfvcs.profile import Environment, Metric, Profile
 from perfvcs.profile.units import base
 
 # of a page of details, or of the raw page, where each metric is a column
-HEADING = re.compile(
-    rb'^"ID",[^\n]{0,2000}"Kernel Name",[^\n]{0,2000}"(?:Metric Value"|\w{1,60}__\w)', re.MULTILINE
-)
 NEEDED = ("ID", "Kernel Name")
 IDENTITY = {
     *NEEDED,
@@ -57,14 +54,14 @@ MOST_CLOCKS = {
 
 
 @dataclass(frozen=True)
-class Ncu:
+class Ncu(Marked):
     """One recording: the metrics of each kernel and launch size; launches are iterations."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By the heading, which comes behind what ncu says of its work."""
-        return HEADING.search(head) is not None
+    suffixes = (".csv",)
+    mark = re.compile(
+        rb'^"ID",[^\n]{0,2000}"Kernel Name",[^\n]{0,2000}"(?:Metric Value"|\w{1,60}__\w)',
+        re.MULTILINE,
+    )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line of the table."""

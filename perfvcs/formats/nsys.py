@@ -12,6 +12,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from perfvcs.formats._readings import (
+    Marked,
     Reading,
     ReadingValue,
     divided,
@@ -30,7 +31,6 @@ METRICS = {"wall": Metric("s"), "total": Metric("s", "none")}
 # kernels have instances, calls of the API and copies are counted in other words
 SUMMARY = r'^"?Time ?\(%\)"?,"?Total Time \(ns\)"?,[^\n]{0,2000}\bAvg \(ns\)'
 TRACE = r'^"?Start \(ns\)"?,"?Duration \(ns\)"?,[^\n]{0,2000}\bDevice\b'  # of a GPU
-HEADING = re.compile(f"{SUMMARY}|{TRACE}".encode(), re.MULTILINE)
 START = re.compile(f"{SUMMARY}|{TRACE}", re.MULTILINE)
 BETWEEN = re.compile(rf"\n\s*\n|\n(?={SUMMARY}|{TRACE})", re.MULTILINE)
 COUNTS = ("Instances", "Num Calls", "Count", "Calls")
@@ -42,17 +42,14 @@ STATISTICS = {"Med": "median", "Min": "least", "Max": "largest", "StdDev": "devi
 
 
 @dataclass(frozen=True)
-class Nsys:
+class Nsys(Marked):
     """One report of times: the mean of each kernel, call or copy in a summary, and in
     cuda_gpu_trace, which also says the GPU, each launch.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".csv",)
+    suffixes = (".csv",)
+    mark = re.compile(f"{SUMMARY}|{TRACE}".encode(), re.MULTILINE)
     overlapping: ClassVar[bool] = True  # a call of the API waits for a kernel
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By the heading, which comes behind what nsys says of its work."""
-        return HEADING.search(head) is not None
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line of the table."""

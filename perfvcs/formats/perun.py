@@ -11,12 +11,11 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._amounts import resources
+from perfvcs.formats._amounts import SIZE_FIELD, UNREACHABLE, resources
 from perfvcs.formats._blocks import blocks, listed, mapping, text
 from perfvcs.formats._foreign import UNKNOWN, collected
 from perfvcs.formats._metric import metric, written
 from perfvcs.formats._readings import COMMIT_ID, machine, typed
-from perfvcs.formats._rowwise import amounts
 from perfvcs.profile import Design, Environment, Job, Processed, Profile
 from perfvcs.profile.fittedmodels import AnyEntry, as_written
 from perfvcs.profile.fittedmodels import read as read_entries
@@ -27,6 +26,10 @@ OBJECT = re.compile(rb"profile [^\0]{0,200}\0")
 SIGNATURE = re.compile(rb'"(collector_info|resource_type_map|snapshots|structure-unit-size)"\s*:')
 BOUNDS = {"x_interval_start": "x_start", "x_interval_end": "x_end"}  # older names in models
 MACHINE = {"architecture": "machine", "system": "system", "release": "kernel", "host": "host"}
+TIME_UNIT = re.compile(r"(?:n|u|µ|m)?s|min|h")
+BYTES = re.compile(r"(?:[kKMGT]i?)?B")
+LINE = re.compile(r"0|[1-9][0-9]{0,8}")
+NUMBERS = ("iteration", "binary", "mark")
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class Perun:
         it passes over.
         """
         job = profile.job
-        kinds, rows = amounts(profile)
+        kinds, rows = _amounts_of(profile)
         units = {f"{kind}({name})": profile.metrics[name].unit for name, kind in kinds.items()}
         several = set(kinds.values())
         header = {
@@ -171,3 +174,51 @@ def _environment(content: Mapping[str, Any], notes: dict[str, str]) -> Environme
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()[:MAX_NAME]
+
+
+def _amounts_of(profile: Profile) -> tuple[dict[str, str], list[dict[str, Any]]]:
+    """The type of each metric, and one resource per value, in the order of the rows."""
+    rows = profile.resources
+    kinds = {name: _kind(definition.unit) for name, definition in profile.metrics.items()}
+    traces = _traces(profile)
+    numbers = {name: column for name in NUMBERS if any(column := getattr(rows, name) or ())}
+    several = len(profile.metrics) > 1
+    resources: list[dict[str, Any]] = []
+    for row, (code, execution) in enumerate(zip(rows.uid, rows.execution, strict=True)):
+        shared: dict[str, Any] = {"uid": rows.names[code], "order": execution}
+        if rows.size is not None and rows.size[row] is not None:
+            shared[SIZE_FIELD] = rows.size[row]
+        if rows.trace is not None and rows.trace[row] >= 0:
+            shared["trace"] = traces[rows.trace[row]]
+        shared |= {key: column[row] for key, column in numbers.items()} | (
+            {"row": row} if several else {}
+        )
+        values = {
+            name: column[row] for name, column in rows.metrics.items() if column[row] is not None
+        }
+        for name, value in (values or dict.fromkeys(list(rows.metrics)[:1])).items():
+            resources.append({"amount": value, "type": kinds[name], "subtype": name, **shared})
+    return kinds, resources
+
+
+def _kind(unit: str) -> str:
+    if TIME_UNIT.fullmatch(unit):
+        return "time"
+    return "memory" if BYTES.fullmatch(unit) else "mixed"
+
+
+def _traces(profile: Profile) -> list[list[dict[str, Any]]]:
+    if profile.stacks is None:
+        return []
+    frames = []
+    for frame in profile.stacks.frames:
+        place, colon, line = frame.removesuffix(")").rpartition(":")
+        function, bracket, source = place.rpartition(" (")
+        fits = frame.endswith(")") and colon and bracket and source and LINE.fullmatch(line)
+        located = fits and (source != UNREACHABLE or line != "0")
+        frames.append(
+            {"function": function, "source": source, "line": int(line)}
+            if located
+            else {"function": frame, "source": UNREACHABLE, "line": 0}
+        )
+    return [[frames[number] for number in reversed(stack)] for stack in profile.stacks.stacks]

@@ -49,7 +49,6 @@ class _File:
     time: int = 0
 
     def text(self, number: int) -> str:
-        """A string by its number."""
         if not 0 <= number < len(self.strings):
             raise Malformed(f"there is no string {number}")
         return self.strings[number]
