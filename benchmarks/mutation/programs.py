@@ -114,7 +114,7 @@ def attach(document: bytes, folder: Path) -> object:
 
 
 def calls(document: bytes, folder: Path) -> object:
-    from perfvcs.collectors.complexity.calls.recording import read
+    from perfvcs.collectors.complexity.calls import read
 
     put(folder, "calls-1-1.bin", document)
     return read(folder, 2, 200)
@@ -137,7 +137,7 @@ def notes(document: bytes, folder: Path) -> object:
 def pytest(document: bytes, folder: Path) -> object:
     from perfvcs.collectors._shared.testing.pluginnotes import read_notes
     from perfvcs.collectors._shared.testing.suite import outcomes
-    from perfvcs.collectors.pytest.testsession import Known, Settings, _observations, _reached
+    from perfvcs.collectors.pytest import Known, Settings, _observations, _reached
 
     put(folder, "notes-1.jsonl", document)
     notes = read_notes(folder)

@@ -159,7 +159,7 @@ def calls() -> list[bytes]:
     """Records of recorded calls, with buckets."""
     import numpy as np
 
-    from perfvcs.collectors.complexity.calls.recording import BUCKET, FIELDS, UNFINISHED
+    from perfvcs.collectors.complexity.calls import BUCKET, FIELDS, UNFINISHED
 
     rows = np.array(
         [

@@ -10,7 +10,7 @@ import re
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from perfvcs.plugins.collector import CollectError, Run
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
 
 INTERPRETER_NAME = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
 SHEBANG_BYTES = 512  # bytes of a script's first line
+# by the name of a runtime: the variable that it takes options from, and those that are added
+RUNTIMES = {
+    "node": ("NODE_OPTIONS", "--perf-basic-prof --interpreted-frames-native-stack"),
+    "java": (
+        "JDK_JAVA_OPTIONS",
+        "-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
+    ),
+}
+RUNTIME_NAMES = {"node": "node", "nodejs": "node", "npm": "node", "npx": "node", "java": "java"}
 
 
 def read_at_most(path: Path, most: int) -> bytes:
@@ -133,3 +142,19 @@ def executed(
     if reason := failure(run.argv, execution, run.timeout):
         raise CollectError(reason, lasting=execution.timed_out)
     return execution
+
+
+def runtime(program: str) -> str:
+    """The runtime that a command's first word is, or that its first line names: ``node``, ``java``;
+    empty for any other.
+    """
+    if known := RUNTIME_NAMES.get(PurePosixPath(program).name):
+        return known
+    words = shebang(program) or ()
+    return next(filter(None, (RUNTIME_NAMES.get(PurePosixPath(word).name) for word in words)), "")
+
+
+def environment(name: str, env: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which a runtime writes the names of its functions."""
+    variable, options = RUNTIMES[name]
+    return {**env, variable: " ".join(filter(None, (env.get(variable, ""), options)))}

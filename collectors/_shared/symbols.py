@@ -94,7 +94,6 @@ class _ElfFunction(NamedTuple):
 
 
 def _functions(elf: ELFFile) -> list[_ElfFunction]:
-    """Every function, sorted."""
     functions: dict[int, tuple[int, str]] = {}
     for table in (".dynsym", ".symtab"):
         section: Any = elf.get_section_by_name(table)

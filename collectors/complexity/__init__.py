@@ -128,7 +128,7 @@ class Complexity:
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
-        from perfvcs.collectors.complexity.calls.recording import Interrupted
+        from perfvcs.collectors.complexity.calls import Interrupted
 
         if self._lacks_module(run.argv[0]):
             scripts = [Path(word).stem for word in run.argv if word.endswith(".py")]

@@ -124,7 +124,6 @@ class Counters(Unmodified):
         return events.available()[0], events.metrics()
 
     def _alone(self, run: Run, sampler: TreeSampler) -> _Executed:
-        """Run the command, sampled from its start to its end."""
         from perfvcs.collectors.counters.events import Events
 
         events = Events() if self.events else None
@@ -142,7 +141,6 @@ class Counters(Unmodified):
         return _Executed(_totals(execution) | counted, sampled, reported, _left(run, execution))
 
     def _served(self, service: Service, run: Run, sampler: TreeSampler) -> _Executed:
-        """Run the load against the service, which is sampled meanwhile."""
         load = _Load()
         with Running(service, run) as running:
             asking = replace(run, argv=running.filled(run.argv))

@@ -157,7 +157,6 @@ def leader(root: int) -> int | None:
 
 
 def _numbers() -> list[int]:
-    """The numbers of all processes."""
     with os.scandir("/proc") as entries:
         return [int(entry.name) for entry in entries if entry.name.isdecimal()]
 

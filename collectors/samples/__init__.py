@@ -74,7 +74,7 @@ class Samples:
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
-        from perfvcs.collectors._shared.runtimes import environment, runtime
+        from perfvcs.collectors._shared.commandrun import environment, runtime
         from perfvcs.collectors._shared.testing.oneunit import whole
         from perfvcs.collectors.samples.sampler import record
 

@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 from perfvcs.collectors._shared.frames import without_arguments
 from perfvcs.collectors.complexity import Complexity
-from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, parse
-from perfvcs.collectors.complexity.calls.recording import Interrupted
+from perfvcs.collectors.complexity.calls import Calls, Interrupted, RecordingRequest, parse
 from perfvcs.collectors.complexity.native import fentry, records
 from perfvcs.collectors.complexity.native.abi import ArgumentLocation, Piece, decode
 from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunctions

@@ -14,8 +14,7 @@ from recorders import CORPUS, OTHERS, Recorder
 from perfvcs import launcher
 from perfvcs.collectors._shared import extension
 from perfvcs.collectors.complexity import Complexity, python
-from perfvcs.collectors.complexity.calls import TracedFunction
-from perfvcs.collectors.complexity.calls.recording import one_sample, read
+from perfvcs.collectors.complexity.calls import TracedFunction, one_sample, read
 from perfvcs.collectors.complexity.python import notes
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError
@@ -381,7 +380,7 @@ def test_processes_make_one_sample(recorder):
 
 
 def test_the_files_of_several_processes_make_one_sample(tmp_path):
-    from perfvcs.collectors.complexity.calls.recording import FIELDS
+    from perfvcs.collectors.complexity.calls import FIELDS
 
     def write(name: str, rows: list[tuple[float, ...]]) -> None:
         made = np.array(
@@ -782,7 +781,7 @@ def test_a_file_of_records_that_is_garbage_is_reported(tmp_path, content, said):
 
 def test_a_record_that_is_cut_off_is_left_out(tmp_path):
 
-    from perfvcs.collectors.complexity.calls.recording import FIELDS
+    from perfvcs.collectors.complexity.calls import FIELDS
 
     rows = np.array(
         [(0, 0, 5, 2.0, 30.0, 10.0, 1.0), (0, 0, 4, 1.0, 10.0, 30.0, 2.0)], FIELDS

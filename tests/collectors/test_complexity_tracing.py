@@ -18,8 +18,7 @@ import recorders
 from cases import each
 
 from perfvcs.collectors.complexity import python
-from perfvcs.collectors.complexity.calls import RecordingRequest, parse
-from perfvcs.collectors.complexity.calls.recording import FIELDS, read
+from perfvcs.collectors.complexity.calls import FIELDS, RecordingRequest, parse, read
 from perfvcs.collectors.complexity.inside.python import perfvcs_hook as hook
 from perfvcs.collectors.complexity.inside.python import perfvcs_script as script
 from perfvcs.collectors.complexity.python import notes

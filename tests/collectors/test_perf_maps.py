@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from perfvcs.collectors._shared.runtimes import environment, runtime
+from perfvcs.collectors._shared.commandrun import environment, runtime
 from perfvcs.collectors.samples.linux import fold
 from perfvcs.collectors.samples.perfmaps import MAP, compiled, remove
 from perfvcs.plugins import build

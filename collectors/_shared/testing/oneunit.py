@@ -161,7 +161,6 @@ class UnitRun:
         return name_command([Path(program).name, *arguments])
 
     def _reported(self) -> ReportedSamples:
-        """The samples that the program reported."""
         try:
             return read_samples(self.samples, {}, "")
         except MalformedSamples:

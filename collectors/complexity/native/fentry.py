@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.collectors._shared.commandrun import launched
 from perfvcs.collectors.complexity import inside
-from perfvcs.collectors.complexity.calls import Calls, RecordingRequest, TracedFunction
-from perfvcs.collectors.complexity.calls.recording import Interrupted
+from perfvcs.collectors.complexity.calls import Calls, Interrupted, RecordingRequest, TracedFunction
 from perfvcs.collectors.complexity.native.elf import Elf, Unresolved, reading
 from perfvcs.collectors.complexity.native.program import Instruction, Steps
 from perfvcs.collectors.complexity.native.recordplan import (

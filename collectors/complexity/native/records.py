@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared.commandrun import read_at_most
-from perfvcs.collectors.complexity.calls.recording import CallColumns, numbers, one_sample
+from perfvcs.collectors.complexity.calls import CallColumns, numbers, one_sample
 from perfvcs.plugins.collector import CollectError
 from perfvcs.system.numeric import Floats, Integers, np
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared.commandrun import launched, python_path
 from perfvcs.collectors.complexity import inside
-from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
-from perfvcs.collectors.complexity.calls.recording import Interrupted, Records, read
+from perfvcs.collectors.complexity.calls import Calls, Interrupted, RecordingRequest, Records, read
 from perfvcs.collectors.complexity.python.notes import (
     SLOW_RECORDING,
     FunctionLocation,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from perfvcs.collectors.complexity.calls.recording import Records
+from perfvcs.collectors.complexity.calls import Records
 from perfvcs.collectors.complexity.python.notes import FunctionLocation, RecorderNotes, Timed
 from perfvcs.errors import nearest
 from perfvcs.launcher.execution import name_command

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from perfvcs.collectors._shared.commandrun import is_python
-from perfvcs.collectors._shared.runtimes import runtime
+from perfvcs.collectors._shared.commandrun import is_python, runtime
 from perfvcs.errors import PerfError
 from perfvcs.jobs.cell import Cell
 from perfvcs.launcher.execution import name_command

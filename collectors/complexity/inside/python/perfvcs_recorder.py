@@ -2,7 +2,7 @@
 sizes, written as records.
 
 It is what records where no C compiler is. The format of the file is that of
-``perfvcs.collectors.complexity.calls.recording``.
+``perfvcs.collectors.complexity.calls``.
 """
 
 from __future__ import annotations

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from perfvcs.collectors._shared.testing.inside.python.perfvcs_measurement import Measurement
-    from perfvcs.collectors._shared.testing.inside.python.perfvcs_meter import MeterReading
+    from perfvcs.collectors._shared.testing.inside.python.perfvcs_measurement import (
+        Measurement,
+        MeterReading,
+    )
     from perfvcs.collectors._shared.testing.inside.python.perfvcs_reports import NoteFile, clean
     from perfvcs.native.python.perfvcs_unit import unit
 else:

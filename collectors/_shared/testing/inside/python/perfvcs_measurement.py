@@ -1,6 +1,13 @@
-"""Runs tests again and again by pytest's whole protocol, and times them."""
+"""Runs tests again and again by pytest's whole protocol, and measures what each takes: wall time,
+CPU time, and memory at its peak.
+"""
 
 from __future__ import annotations
+
+import os
+import re
+from resource import RUSAGE_CHILDREN, getrusage
+from time import perf_counter_ns, process_time_ns
 
 import pytest
 from _pytest import runner
@@ -10,16 +17,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
     from typing import Any
 
-    from perfvcs.collectors._shared.testing.inside.python import perfvcs_meter
     from perfvcs.collectors._shared.testing.inside.python.perfvcs_reports import (
         NoteFile,
         Reports,
         clean,
         ending,
     )
+
+    MeterReading = tuple[int, int, int | None]
 else:
-    import perfvcs_meter
     from perfvcs_reports import Reports, clean, ending
+
+STATUS, CLEAR = "/proc/self/status", "/proc/self/clear_refs"
+PEAK = re.compile(rb"^VmHWM:\s*(\d+) kB", re.MULTILINE)
 
 
 class Measurement(Reports):
@@ -37,9 +47,9 @@ class Measurement(Reports):
     ) -> None:
         super().__init__(notes, left_out)
         self.repeat, self.budget, self.once = repeat, round(budget * 1e9), frozenset(once)
-        self.meter = perfvcs_meter.Meter()
-        self.reading: perfvcs_meter.MeterReading | None = None
-        self.rounds: list[perfvcs_meter.MeterReading] | None = None
+        self.meter = Meter()
+        self.reading: MeterReading | None = None
+        self.rounds: list[MeterReading] | None = None
         self.timed = False
 
     @pytest.hookimpl(tryfirst=True)
@@ -80,10 +90,10 @@ class Measurement(Reports):
                 return result
         return None
 
-    def _first(self) -> list[perfvcs_meter.MeterReading]:
+    def _first(self) -> list[MeterReading]:
         return [] if self.reading is None else [self.reading]
 
-    def _repeated(self, item: Any, nextitem: Any) -> tuple[list[perfvcs_meter.MeterReading], str]:
+    def _repeated(self, item: Any, nextitem: Any) -> tuple[list[MeterReading], str]:
         """The readings of all runs, and why there is but one, where that is no test's normal
         course.
         """
@@ -116,9 +126,7 @@ class Measurement(Reports):
             return "hypothesis"
         return "benchmark" if self.rounds else ""
 
-    def _again(
-        self, item: Any, runs: list[perfvcs_meter.MeterReading], restore: Callable[[], None]
-    ) -> str:
+    def _again(self, item: Any, runs: list[MeterReading], restore: Callable[[], None]) -> str:
         """Repeat while the test passes and there is time; returns how it ended otherwise, empty
         when it never did.
         """
@@ -184,7 +192,7 @@ class Measurement(Reports):
             self.reading = self.meter.stop()
 
 
-def rounds(arguments: dict[str, Any] | None) -> list[perfvcs_meter.MeterReading]:
+def rounds(arguments: dict[str, Any] | None) -> list[MeterReading]:
     """The rounds that pytest-benchmark's fixture measured, in ns per call; none without it, and
     where it is switched off.
     """
@@ -193,3 +201,72 @@ def rounds(arguments: dict[str, Any] | None) -> list[perfvcs_meter.MeterReading]
     if not isinstance(data, list):
         return []
     return [(round(value * 1e9), -1, None) for value in data if isinstance(value, float)]
+
+
+class Meter:
+    """Takes readings; holds the system's functions itself, since tests replace clocks and files in
+    modules.
+    """
+
+    def __init__(self) -> None:
+        self._wall, self._cpu, self._usage = perf_counter_ns, process_time_ns, getrusage
+        self._open, self._read, self._write, self._close = os.open, os.read, os.write, os.close
+        self._begun: tuple[int, int, int, int | None] | None = None
+
+    def clock(self) -> int:
+        """Nanoseconds of wall time."""
+        return self._wall()
+
+    def start(self) -> None:
+        """Begin to measure, or begin again."""
+        before, children = self._reset(), self._children()
+        cpu = self._cpu()
+        self._begun = (self._wall(), cpu, children, before)
+
+    def stop(self) -> MeterReading | None:
+        """Wall and CPU time since ``start`` in ns, and by how many bytes resident memory rose at
+        most; None without a start.
+
+        CPU time has all threads in it, and the child processes that were waited for.
+        """
+        wall, cpu = self._wall(), self._cpu()
+        if self._begun is None:
+            return None
+        (began, cpu_before, children, before), self._begun = self._begun, None
+        cpu += self._children() - cpu_before - children
+        after = None if before is None else self._peak()
+        return (
+            wall - began,
+            cpu,
+            None if before is None or after is None else max(after - before, 0),
+        )
+
+    def _children(self) -> int:
+        """Nanoseconds of CPU time of the child processes that were waited for."""
+        usage = self._usage(RUSAGE_CHILDREN)
+        return round((usage.ru_utime + usage.ru_stime) * 1e9)
+
+    def _reset(self) -> int | None:
+        """Have the system forget the peak, and give the resident bytes; None where it does not let
+        us.
+        """
+        try:
+            descriptor = self._open(CLEAR, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                self._write(descriptor, b"5")
+            finally:
+                self._close(descriptor)
+        except OSError:
+            return None
+        return self._peak()
+
+    def _peak(self) -> int | None:
+        try:
+            descriptor = self._open(STATUS, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                match = PEAK.search(self._read(descriptor, 1 << 14))
+            finally:
+                self._close(descriptor)
+        except OSError:
+            return None
+        return int(match[1]) * 1024 if match else None
