@@ -14,9 +14,9 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
-from perfvcs.collectors.memory import python, shim
-from perfvcs.collectors.memory.heap import AllocationRequest
+from perfvcs.collectors.memory import Memory, python, shim
 
 from .figures import ROOT, Row
 from .programs import compiled, least
@@ -158,7 +158,7 @@ def memory_native_cost(*, runs: int = 15) -> Iterator[Row]:
 @benchmark("collectors", quick={"runs": 1}, needs=("memray",))
 def memory_python_cost(*, runs: int = 15) -> Iterator[Row]:
     """The same of Python under each recorder, net of what an empty program takes under it."""
-    ways: dict[str, tuple[python.RecorderName | None, bool]] = {
+    ways: dict[str, tuple[Literal["memray", "tracemalloc"] | None, bool]] = {
         "nothing": (None, False),
         "memray": ("memray", False),
         "memray, exact": ("memray", True),
@@ -173,7 +173,7 @@ def memory_python_cost(*, runs: int = 15) -> Iterator[Row]:
             env: dict[str, str] = {"PYTHONHASHSEED": "0"}
             if recorder:
                 place = Path(tempfile.mkdtemp(dir=folder))
-                env = python._environment(run, AllocationRequest(exact=exact), recorder, place)
+                env = python._environment(run, Memory(recorder, exact), place)
             env = environment(folder, env)
             start = least([sys.executable, str(folder / "nothing.py")], env, folder, runs)
             row: Row = {"recorder": way, "to start, ms": 1000 * start}

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from perfvcs.collectors.memory.heap import AllocationRequest
+from perfvcs.collectors.memory import Memory
 from perfvcs.plugins.collector import Run
 
 from . import recordings
@@ -54,15 +54,13 @@ def perf_stat(document: bytes, folder: Path) -> object:
 def tracemalloc(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.memory.captures import traced_heap
 
-    return traced_heap(
-        [put(folder, "tracemalloc-1.json", document)], run_in(folder), AllocationRequest(), []
-    )
+    return traced_heap([put(folder, "tracemalloc-1.json", document)], run_in(folder), Memory(), [])
 
 
 def memray(document: bytes, folder: Path) -> object:
     from perfvcs.collectors.memory.captures import combined
 
-    return combined(document, run_in(folder), AllocationRequest())
+    return combined(document, run_in(folder), Memory())
 
 
 def interpreter(document: bytes, folder: Path) -> object:
@@ -85,7 +83,7 @@ def shim(document: bytes, folder: Path) -> object:
         file.seek(HEADER + SITES * recordings.SHIM_SITE)
         file.write(pool)
     put(folder, "memory-1.map", modules)
-    return heap(read(folder), run_in(folder), AllocationRequest(), "allocations/1", [])
+    return heap(read(folder), run_in(folder), Memory(), "allocations/1", [])
 
 
 def pyspy(document: bytes, folder: Path) -> object:
@@ -137,12 +135,12 @@ def notes(document: bytes, folder: Path) -> object:
 def pytest(document: bytes, folder: Path) -> object:
     from perfvcs.collectors._shared.testing.pluginnotes import read_notes
     from perfvcs.collectors._shared.testing.suite import outcomes
-    from perfvcs.collectors.pytest import Known, Settings, _observations, _reached
+    from perfvcs.collectors.pytest import Known, Pytest, _observations, _reached
 
     put(folder, "notes-1.jsonl", document)
     notes = read_notes(folder)
     known = Known(outcomes(notes), _reached(notes, folder))
-    return _observations(run_in(folder), Settings(10, 0.1, True), known, notes, set(), set())
+    return _observations(run_in(folder), Pytest(), known, notes, set(), set())
 
 
 def source(document: bytes, folder: Path) -> object:

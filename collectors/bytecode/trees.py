@@ -287,7 +287,7 @@ def observations(
         for cost, calls in zip(whole, below, strict=True)
     ]
     calls = [first + again * one for first, again in zip(entered, counted.again, strict=True)]
-    _append_functions(rows, run, counted, NodeCosts(exclusive, whole, calls, large))
+    _append_functions(rows, run, counted, (exclusive, whole, calls), large)
     rows.stacks = Stacks([], [])
     frames: dict[str, int] = {}
     paths: list[list[int]] = [[]]
@@ -311,35 +311,27 @@ def _with_below(exclusive: list[float], parents: list[int]) -> list[float]:
     return inclusive
 
 
-@dataclass(frozen=True)
-class NodeCosts:
-    """Of each node: what it cost itself and with all below it, its calls, and whether it is large
-    enough to be kept.
-    """
-
-    exclusive: list[float]
-    whole: list[float]
-    calls: list[float]
-    large: list[bool]
-
-
 def _append_functions(
-    observations: Observations, run: Run, counted: Counted, costs: NodeCosts
+    observations: Observations,
+    run: Run,
+    counted: Counted,
+    costs: tuple[list[float], list[float], list[float]],
+    large: list[bool],
 ) -> None:
-    """A row per function, which counts once what happened while it was active."""
-    exclusive: dict[str, float] = {}
-    inclusive: dict[str, float] = {}
-    calls: dict[str, float] = {}
-    chosen: set[str] = set()
-    for node in range(1, len(costs.whole)):
+    """A row per function, which counts once what happened while it was active.
+
+    ``costs`` are those of each node itself and with all below it, and its calls; ``large`` says
+    whether it is large enough to be kept.
+    """
+    own, whole, called = costs
+    exclusive, inclusive, calls = (defaultdict[str, float](float) for _ in costs)
+    nodes = range(1, len(large))
+    for node in nodes:
         name = counted.names[node]
-        exclusive[name] = exclusive.get(name, 0.0) + costs.exclusive[node]
-        inclusive[name] = inclusive.get(name, 0.0) + (
-            0.0 if _has_above(counted, node) else costs.whole[node]
-        )
-        calls[name] = calls.get(name, 0.0) + costs.calls[node]
-        if costs.large[node]:
-            chosen.add(name)
+        exclusive[name] += own[node]
+        inclusive[name] += 0.0 if _has_above(counted, node) else whole[node]
+        calls[name] += called[node]
+    chosen = {counted.names[node] for node in nodes if large[node]}
     for name in sorted(chosen, key=lambda name: (-inclusive[name], name)):
         row = {"exclusive": exclusive[name], "inclusive": inclusive[name], "calls": calls[name]}
         observations.add(name, row, size=run.size)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal
 
 from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.collectors._shared.unmodified import Unmodified
-from perfvcs.collectors.memory.heap import AllocationRequest, owner, text
+from perfvcs.collectors.memory.heap import owner, text
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import Observations, Run
-from perfvcs.profile import FINE, Metric, Stacks
+from perfvcs.profile import Metric, Stacks
 
 if TYPE_CHECKING:
     from perfvcs.collectors.memory.heap import Heap
@@ -88,27 +88,31 @@ class Memory(Unmodified):
         """Execute once; raises CollectError."""
         from perfvcs.collectors._shared.testing.oneunit import whole
 
-        heap = self._record(run, AllocationRequest(self.sites, self.depth, self.exact))
-        return whole(run, _observations(heap, run), "memory")
+        return whole(run, _observations(self._record(run), run), "memory")
 
-    def _record(self, run: Run, request: AllocationRequest) -> Heap:
+    def _record(self, run: Run) -> Heap:
         """What the engine that fits the program, or the one that was chosen, recorded."""
         if self.recorder in ("memray", "tracemalloc") or (
             self.recorder == "auto" and is_python(run.argv[0])
         ):
             from perfvcs.collectors.memory import python
 
-            return python.record(run, request, self.recorder)
+            return python.record(run, self)
         from perfvcs.collectors.memory import shim
 
-        return shim.record(run, request)
+        return shim.record(run, self)
 
 
 def _observations(heap: Heap, run: Run) -> Observations:
     """The whole process first, then its sites, then the course of its life."""
     frames: dict[str, int] = {}
     stacks: dict[tuple[int, ...], int] = {}
-    rows: list[tuple[str, int, int, dict[str, float | None]]] = []
+    rows = Observations(
+        values={name: [] for name in METRICS},
+        metrics=dict(METRICS),
+        warnings=list(heap.warnings),
+        engine=heap.engine,
+    )
     totals = {
         "peak": heap.peak,
         "bytes": heap.bytes,
@@ -116,7 +120,7 @@ def _observations(heap: Heap, run: Run) -> Observations:
         "leaked": heap.leaked,
         "mapped": heap.mapped,
     }
-    rows.append((run.uid, -1, 0, totals))
+    rows.add(run.uid, totals, size=run.size)
     for site in heap.sites:
         named = tuple(frames.setdefault(text(frame), len(frames)) for frame in reversed(site.stack))
         values = {
@@ -125,27 +129,11 @@ def _observations(heap: Heap, run: Run) -> Observations:
             "site_peak": site.peak,
             "site_leaked": site.leaked,
         }
-        rows.append(
-            (owner(site.stack), stacks.setdefault(named, len(stacks)) if named else -1, 0, values)
-        )
+        trace = stacks.setdefault(named, len(stacks)) if named else -1
+        rows.add(owner(site.stack), values, size=run.size, trace=trace)
     for moment in heap.course:
-        rows.append(
-            (
-                moment.function or run.uid,
-                -1,
-                moment.number,
-                {"live": moment.live, "moment": moment.time},
-            )
-        )
-    return Observations(
-        uid=[uid for uid, _, _, _ in rows],
-        size=[run.size] * len(rows),
-        iteration=[iteration for _, _, iteration, _ in rows],
-        mark=[FINE] * len(rows),
-        values={name: [values.get(name) for _, _, _, values in rows] for name in METRICS},
-        metrics=dict(METRICS),
-        warnings=list(heap.warnings),
-        trace=[trace for _, trace, _, _ in rows],
-        stacks=Stacks(list(frames), [list(stack) for stack in stacks]),
-        engine=heap.engine,
-    )
+        alive = {"live": moment.live, "moment": moment.time}
+        rows.add(moment.function or run.uid, alive, size=run.size)
+        rows.iteration[-1] = moment.number
+    rows.stacks = Stacks(list(frames), [list(stack) for stack in stacks])
+    return rows

@@ -13,9 +13,8 @@ import msgspec
 
 from perfvcs.collectors._shared.commandrun import read_part
 from perfvcs.collectors._shared.symbols import CodePlace
-from perfvcs.collectors.memory import reading
+from perfvcs.collectors.memory import Memory, reading
 from perfvcs.collectors.memory.heap import (
-    AllocationRequest,
     AllocationSite,
     Heap,
     HeapFrame,
@@ -59,9 +58,7 @@ class Trace(msgspec.Struct):
     sites: list[tuple[str, int, float, float]]
 
 
-def traced_heap(
-    paths: Sequence[Path], run: Run, request: AllocationRequest, warnings: list[str]
-) -> Heap:
+def traced_heap(paths: Sequence[Path], run: Run, request: Memory, warnings: list[str]) -> Heap:
     """What the interpreters of one execution allocated; raises CollectError."""
     try:
         traces = [msgspec.json.decode(read_part(path, 0, MAX_TRACE), type=Trace) for path in paths]
@@ -113,13 +110,13 @@ class Capture(msgspec.Struct):
 
 
 def captured_heap(
-    paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: AllocationRequest
+    paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: Memory
 ) -> Heap:
     """What the interpreters of one execution allocated; raises CollectError."""
     return combined(_read(paths, reader, run, request), run, request)
 
 
-def combined(printed: bytes, run: Run, request: AllocationRequest) -> Heap:
+def combined(printed: bytes, run: Run, request: Memory) -> Heap:
     """The reader's results, one per file; raises CollectError."""
     try:
         captures = [msgspec.json.decode(line, type=Capture) for line in printed.splitlines()]
@@ -153,9 +150,7 @@ def combined(printed: bytes, run: Run, request: AllocationRequest) -> Heap:
     )
 
 
-def _read(
-    paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: AllocationRequest
-) -> bytes:
+def _read(paths: Sequence[Path], reader: RecordingInterpreter, run: Run, request: Memory) -> bytes:
     """The reader's lines, at least one."""
     command = [
         reader.executable or run.argv[0],

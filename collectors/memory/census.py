@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.collectors._shared.commandrun import read_part
 from perfvcs.collectors._shared.symbols import CodePlace, resolve
+from perfvcs.collectors.memory import Memory
 from perfvcs.collectors.memory.heap import (
     HEAP_COLUMNS,
     OTHER_SITES,
-    AllocationRequest,
     AllocationSite,
     Heap,
     HeapFrame,
@@ -208,11 +208,7 @@ def _modules(path: Path) -> dict[int, list[Module]]:
 
 
 def heap(
-    records: Sequence[AllocationRecord],
-    run: Run,
-    request: AllocationRequest,
-    engine: str,
-    remarks: list[str],
+    records: Sequence[AllocationRecord], run: Run, request: Memory, engine: str, remarks: list[str]
 ) -> Heap:
     """What the processes allocated in all, and by site at most as many as requested."""
     most = max(range(len(records)), key=lambda number: int(records[number].head["peak"]))

@@ -93,17 +93,6 @@ def _defines_malloc(elf: Any) -> bool:
     return False
 
 
-@dataclass(frozen=True)
-class AllocationRequest:
-    """What an engine is to record: at most ``sites`` call stacks, each of at most ``depth`` frames;
-    ``exact`` is for Python.
-    """
-
-    sites: int = 1000
-    depth: int = 64
-    exact: bool = False
-
-
 class HeapFrame(NamedTuple):
     """A function, its source as ``file:line``, and the object file that it is in; empty where they
     are not known.

@@ -9,18 +9,15 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from perfvcs.collectors._shared.commandrun import executed, python_path, read_part
-from perfvcs.collectors.memory import inside
-from perfvcs.collectors.memory.heap import AllocationRequest, Heap, RecordingInterpreter
+from perfvcs.collectors.memory import Memory, inside
+from perfvcs.collectors.memory.heap import Heap, RecordingInterpreter
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system.foreign import UNDECODABLE
-
-RecorderName = Literal["auto", "memray", "tracemalloc"]
 
 PREFIX = "PERFVCS_HEAP"
 MAX_FILES = 10_000
@@ -39,14 +36,14 @@ NO_MEMRAY = (
 )
 
 
-def record(run: Run, request: AllocationRequest, recorder: RecorderName = "auto") -> Heap:
+def record(run: Run, request: Memory) -> Heap:
     """Execute once and record what its interpreters allocate; raises CollectError."""
     folder = run.scratch / "heap"
     folder.mkdir()
     try:
-        executed(run, env={**run.env, **_environment(run, request, recorder, folder)})
+        executed(run, env={**run.env, **_environment(run, request, folder)})
     except CollectError as error:
-        if recorder == "tracemalloc" or not LOST_FILE.search(str(error)):
+        if request.recorder == "tracemalloc" or not LOST_FILE.search(str(error)):
             raise
         raise CollectError(f"{error}: {CLOSED}") from None
     if _files(folder, "lost-*.json"):
@@ -75,13 +72,13 @@ def record(run: Run, request: AllocationRequest, recorder: RecorderName = "auto"
             else []
         )
         return made
-    if recorder == "memray":
+    if request.recorder == "memray":
         raise CollectError(f"memory: the measured Python has no memray: {INSTALL}", lasting=True)
     from perfvcs.collectors.memory.captures import traced_heap as traced
 
     traces = _files(folder, "tracemalloc-*.json")
     warnings, lost = (
-        [NO_MEMRAY] if recorder == "auto" else [],
+        [NO_MEMRAY] if request.recorder == "auto" else [],
         len(_files(folder, "began-*.json")) - len(traces),
     )
     if lost > 0:
@@ -93,9 +90,7 @@ def record(run: Run, request: AllocationRequest, recorder: RecorderName = "auto"
     return traced(traces, run, request, warnings)
 
 
-def _environment(
-    run: Run, request: AllocationRequest, recorder: RecorderName, folder: Path
-) -> dict[str, str]:
+def _environment(run: Run, request: Memory, folder: Path) -> dict[str, str]:
     """The interpreters' environment; hashes are the same each time, unless the program sets
     them.
     """
@@ -103,7 +98,7 @@ def _environment(
         "PYTHONPATH": python_path(run.env, inside.MEMORY_INSIDE / "python"),
         "PYTHONHASHSEED": run.env.get("PYTHONHASHSEED", "0"),
         PREFIX: str(folder),
-        f"{PREFIX}_RECORDER": recorder,
+        f"{PREFIX}_RECORDER": request.recorder,
         f"{PREFIX}_EXACT": str(int(request.exact)),
         f"{PREFIX}_SITES": str(request.sites),
         f"{PREFIX}_MEMRAY": f"{sys.implementation.cache_tag}:{_own_memray()}",

@@ -7,9 +7,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from perfvcs.collectors._shared.commandrun import executed
-from perfvcs.collectors.memory import inside
+from perfvcs.collectors.memory import Memory, inside
 from perfvcs.collectors.memory.census import FOREIGN, heap, read
-from perfvcs.collectors.memory.heap import AllocationRequest, Heap, check
+from perfvcs.collectors.memory.heap import Heap, check
 from perfvcs.launcher.execution import name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 from perfvcs.plugins.collector import CollectError, Run
@@ -19,7 +19,7 @@ OPTIONS = ("-fvisibility=hidden", "-ldl", "-lpthread")
 MEMORY_VARIABLE = "PERFVCS_MEMORY"
 
 
-def record(run: Run, request: AllocationRequest) -> Heap:
+def record(run: Run, request: Memory) -> Heap:
     """Execute once and count allocations; raises CollectError."""
     library = preloaded()
     remarks = check(run.argv[0])

@@ -86,18 +86,7 @@ class Pytest(Unmodified):
 
     def collect(self, run: Run) -> Observations:
         """Run the tests in one process; raises CollectError."""
-        return measure(run, Settings(self.repeat, self.budget, self.functions))
-
-
-@dataclass(frozen=True)
-class Settings:
-    """``repeat``: most runs after the first; ``budget``: seconds after which none begins;
-    ``functions``: whether to watch these.
-    """
-
-    repeat: int
-    budget: float
-    functions: bool
+        return measure(run, self)
 
 
 @dataclass
@@ -127,7 +116,7 @@ class PytestSession:
 _session = PytestSession()
 
 
-def measure(run: Run, settings: Settings) -> Observations:
+def measure(run: Run, settings: Pytest) -> Observations:
     """Execute once, and before that as often as it takes to know the tests; raises CollectError."""
     global _session  # noqa: PLW0603 - executions of a session know nothing else of each other
     if _session.place != run.scratch.parent:
@@ -165,7 +154,7 @@ def _changed(tests: Known, outcomes: Mapping[str, str]) -> set[str]:
     }
 
 
-def _study(run: Run, settings: Settings) -> Known:
+def _study(run: Run, settings: Pytest) -> Known:
     notes = run_suite(run, "study", functions=settings.functions)
     outcome_of = outcomes(notes)
     if set(outcome_of.values()) <= {"unrun"}:
@@ -203,12 +192,7 @@ def _reached(notes: PytestNotes, root: Path) -> Reached:
 
 
 def _observations(
-    run: Run,
-    settings: Settings,
-    tests: Known,
-    notes: PytestNotes,
-    once: set[str],
-    changed: set[str],
+    run: Run, settings: Pytest, tests: Known, notes: PytestNotes, once: set[str], changed: set[str]
 ) -> Observations:
     rows = Observations(
         metrics=dict(SESSION_METRICS),

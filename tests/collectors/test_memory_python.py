@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from heaps import measured, of_functions, run_of, stacks_of, whole
 
-from perfvcs.collectors.memory import captures, inside, python, reading
-from perfvcs.collectors.memory.heap import AllocationRequest, RecordingInterpreter
+from perfvcs.collectors.memory import Memory, captures, inside, python, reading
+from perfvcs.collectors.memory.heap import RecordingInterpreter
 from perfvcs.plugins.collector import CollectError
 
 Write = Callable[..., tuple[str, ...]]
@@ -319,26 +319,24 @@ def test_a_capture_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     broken = tmp_path / "memray-1.bin"
     broken.write_bytes(b"nothing of memray's")
     with pytest.raises(CollectError, match="memray's file cannot be read: OSError") as caught:
-        captures.captured_heap([broken], reader, run, AllocationRequest())
+        captures.captured_heap([broken], reader, run, Memory())
     assert "\n" not in str(caught.value)
     for interpreter in ("/bin/false", "/no/python"):
         with pytest.raises(CollectError, match="what memray recorded cannot be read"):
-            captures.captured_heap(
-                [broken], RecordingInterpreter(interpreter, ""), run, AllocationRequest()
-            )
+            captures.captured_heap([broken], RecordingInterpreter(interpreter, ""), run, Memory())
 
 
 def test_cut_off_captures_of_processes_are_left_out_and_reported(
     write: Write, tmp_path: Path
 ) -> None:
     run = run_of(write(KNOWN), tmp_path)
-    heap = python.record(run, AllocationRequest())
+    heap = python.record(run, Memory())
     assert not heap.warnings
     (good,) = (run.scratch / "heap").glob("memray-*.bin")
     (run.scratch / "heap" / "memray-0.bin").write_bytes(b"")
     reader = RecordingInterpreter(sys.executable, str(python._own_memray()))
     again = captures.captured_heap(
-        [run.scratch / "heap" / "memray-0.bin", good], reader, run, AllocationRequest()
+        [run.scratch / "heap" / "memray-0.bin", good], reader, run, Memory()
     )
     assert again.peak == heap.peak and again.warnings == [
         "memory: memray's files of 1 processes cannot be read and are left out"
@@ -351,7 +349,7 @@ def test_what_the_program_changed_is_one_line(tmp_path: Path) -> None:
     for content in (b"", b"[]", b'{"peak": "much"}', b"\xff"):
         path.write_bytes(content)
         with pytest.raises(CollectError, match="changed what tracemalloc recorded"):
-            captures.traced_heap([path], run, AllocationRequest(), [])
+            captures.traced_heap([path], run, Memory(), [])
         with pytest.raises(CollectError, match="is not what perfvcs wrote"):
             python._interpreter(path)
 
@@ -361,7 +359,7 @@ def test_what_the_program_changed_is_one_line(tmp_path: Path) -> None:
 
 def test_the_reader_answers_one_line_of_json_per_file(write: Write, tmp_path: Path) -> None:
     run = run_of(write(KNOWN), tmp_path)
-    python.record(run, AllocationRequest())
+    python.record(run, Memory())
     (good,) = (run.scratch / "heap").glob("memray-*.bin")
     command = [sys.executable, "-I", reading.__file__, "", "5", "3", good, tmp_path / "none"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -65,7 +65,9 @@ def choose(unit: BenchmarkUnit, evidence: BenchmarkReach, change: ChangeReach) -
             by,
             reach,
         )
-    if change.unread and (reason := beside_sources(reach, change.unread)):
+    if change.unread and (
+        reason := _beside(change.unread, {name.partition(":")[0] for name in reach.functions})
+    ):
         return Choice(unit, True, reason, "files", reach)
     if change.unread and not change.functions:
         reason = f"nothing that it runs names {change.unread[0]} or is beside it"
@@ -103,13 +105,7 @@ def beside_program(cell: Cell, paths: Iterable[str], sources: Sources) -> str:
     """How a job may notice one of some changed files: it is below the folder of what the command
     names; empty where none is.
     """
-    programs = list(_named(cell, sources))
-    return _beside(paths, programs)
-
-
-def beside_sources(reach: Reach, paths: Iterable[str]) -> str:
-    """The same, below the folder of a source that the job runs."""
-    return _beside(paths, {function.partition(":")[0] for function in reach.functions})
+    return _beside(paths, _named(cell, sources))
 
 
 def _beside(paths: Iterable[str], programs: Iterable[str]) -> str:

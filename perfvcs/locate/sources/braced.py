@@ -7,13 +7,12 @@ Every pattern that may run on has an end or a bound: files are other people's.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 from perfvcs.locate.sources import suffix
-from perfvcs.locate.sources.definitions import Definition, Outline
+from perfvcs.locate.sources.definitions import Outline, located
 from perfvcs.locate.sources.parts import digest
 
 LONGEST_HEAD, DEEPEST_HEAD = 2_000, 20  # characters from a head to its body, and its brackets
@@ -72,16 +71,13 @@ def outlined(path: str, source: str) -> Outline:
     """The functions of a file; those inside a function are part of it."""
     dialect = DIALECTS[suffix(path)]
     kept, code = _blanked(source, dialect)
-    ends = [place for place, character in enumerate(source) if character == "\n"]
     found = list(_functions(code, dialect))
-    definitions = tuple(
-        Definition(
-            name,
-            bisect_left(ends, start) + 1,
-            bisect_left(ends, end - 1) + 1,
-            digest([" ".join(kept[start:end].split())]),
-        )
-        for name, start, end in found
+    definitions = located(
+        source,
+        [
+            (name, start, end, digest([" ".join(kept[start:end].split())]))
+            for name, start, end in found
+        ],
     )
     edges = [0, *(edge for _, start, end in found for edge in (start, end)), len(source)]
     outside = " ".join(kept[a:b] for a, b in list(pairwise(edges))[::2])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -60,6 +60,15 @@ class Outline(msgspec.Struct, frozen=True):
         for definition in self.definitions:
             by_name.setdefault(definition.name, []).append(definition.digest)
         return {name: "".join(parts) for name, parts in by_name.items()} | {MODULE: self.outside}
+
+
+def located(source: str, found: Iterable[tuple[str, int, int, str]]) -> tuple[Definition, ...]:
+    """Functions by name, the places in a source between which each stands, and digest."""
+    ends = [place for place, character in enumerate(source) if character == "\n"]
+    return tuple(
+        Definition(name, bisect_left(ends, start) + 1, bisect_left(ends, end - 1) + 1, digest)
+        for name, start, end, digest in found
+    )
 
 
 def hunk_name(first: int, last: int) -> str:

@@ -7,12 +7,11 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from bisect import bisect_left
 from collections.abc import Iterator
 
 from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.sources import LARGEST_SOURCE, language
-from perfvcs.locate.sources.definitions import MODULE, Definition, Outline
+from perfvcs.locate.sources.definitions import MODULE, Definition, Outline, located
 from perfvcs.locate.sources.parts import digest
 from perfvcs.locate.sources.pystatements import FUNCTIONS, is_constant
 
@@ -183,9 +182,4 @@ def _native(source: str) -> Outline | None:
     found = bodies(source)
     if found is None:
         return None
-    ends = [place for place, character in enumerate(source) if character == "\n"]
-    definitions = [
-        Definition(name, bisect_left(ends, start) + 1, bisect_left(ends, end - 1) + 1, digest)
-        for name, start, end, digest in found.functions
-    ]
-    return Outline("c", tuple(definitions), found.outside)
+    return Outline("c", located(source, found.functions), found.outside)
