@@ -10,7 +10,7 @@ from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.project import Project
 from perfvcs.locate.bisect.suspicion import suspect
 from perfvcs.locate.select.reached import Reach
-from perfvcs.locate.sources.differences import UNREAD, Changes, along, changes
+from perfvcs.locate.sources.differences import UNREAD, Changes, changes, each
 
 LIBRARY = "def work(n):\n    return n\n\ndef other():\n    return 2\n"
 
@@ -159,7 +159,9 @@ def test_what_many_commits_change_is_what_each_of_them_changes(library):
     project = Project.find(library.root)
     main = library.git("rev-list", "--first-parent", "--reverse", "HEAD").split()
     for commits in (main, [library.git("rev-parse", "side"), main[-1]]):
-        assert along(project, commits) == [changes(project, *pair) for pair in pairwise(commits)]
+        assert each(project, [*pairwise(commits)]) == [
+            changes(project, *pair) for pair in pairwise(commits)
+        ]
 
 
 def test_of_more_sources_than_are_read_those_commits_come_first_that_change_little(library):
@@ -168,17 +170,16 @@ def test_of_more_sources_than_are_read_those_commits_come_first_that_change_litt
     library.commit("small", **{"lib.py": LIBRARY.replace("return n", "return n + 1")})
     project = Project.find(library.root)
     commits = library.git("rev-list", "--reverse", "--max-count=3", "HEAD").split()
-    large, small = along(project, commits, 1000)
+    large, small = each(project, [*pairwise(commits)], 1000)
     assert small.functions == {"lib.py:work"}
     assert [(file.path, file.why, file.matters) for file in large.files] == [
         ("large.py", UNREAD, True),
         ("notes.md", "", False),
     ]
-    assert along(project, commits, 20_000) == along(project, commits)
-    assert [file.why for one in along(project, commits, 0) for file in one.files if file.why] == [
-        UNREAD,
-        UNREAD,
-    ]
+    assert each(project, [*pairwise(commits)], 20_000) == each(project, [*pairwise(commits)])
+    assert [
+        file.why for one in each(project, [*pairwise(commits)], 0) for file in one.files if file.why
+    ] == [UNREAD, UNREAD]
 
 
 def test_a_suspect_commit_names_sources_before_other_files(library):
