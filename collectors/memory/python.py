@@ -123,7 +123,6 @@ def _files(folder: Path, pattern: str) -> Sequence[Path]:
 
 
 def _interpreter(path: Path) -> RecordingInterpreter:
-
     try:
         return msgspec.json.decode(read_part(path, 0, 1 << 16), type=RecordingInterpreter)
     except UNDECODABLE:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.errors import UsageError, system_reason
 from perfvcs.launcher import preparation
 from perfvcs.plugins import build
@@ -34,7 +35,7 @@ UNCACHED = {
 
 
 @dataclass(frozen=True)
-class Rebuild:
+class Rebuild(Unmodified):
     """Time and peak memory of a command that builds, in a copy of the checkout that is made for
     each execution, without ``.git`` and without what executions left there.
 
@@ -69,14 +70,6 @@ class Rebuild:
     def metrics(self) -> Mapping[str, Metric]:
         """Those of the collector ``time``."""
         return _time().metrics
-
-    def flags(self, program: str) -> tuple[str, ...]:
-        """None: it measures the build as it is."""
-        return _time().flags(program)
-
-    def available(self) -> str | None:
-        """It runs where ``time`` does."""
-        return _time().available()
 
     def collect(self, run: Run) -> Observations:
         """Copy the sources and build, once or twice; raises CollectError."""

@@ -52,10 +52,6 @@ class Size(Unmodified):
         """``bytes`` of all files and of each, ``part_bytes`` of what is in them."""
         return METRICS
 
-    def available(self) -> str | None:
-        """It runs everywhere."""
-        return None
-
     def collect(self, run: Run) -> Observations:
         """Look at the files; raises CollectError where a pattern finds none."""
         from perfvcs.collectors.size.fileparts import parts
