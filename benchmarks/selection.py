@@ -57,8 +57,7 @@ PLUGIN = """
 import ctypes, json, os, sys
 import pytest
 from perfvcs_functions import RunningCode
-from perfvcs_reports import NoteFile
-from perfvcs_study import Study
+from perfvcs_reports import NoteFile, Study
 
 asked = json.load(open(os.environ["SELECTION_REQUEST"]))
 library = ctypes.CDLL(asked["library"])

@@ -27,14 +27,13 @@ if TYPE_CHECKING:
     from perfvcs.collectors._shared.testing.inside.python.perfvcs_reports import (
         NoteFile,
         Reports,
+        Study,
         clean,
     )
-    from perfvcs.collectors._shared.testing.inside.python.perfvcs_study import Study
 else:
     from perfvcs_functions import RunningCode
     from perfvcs_measurement import Measurement
-    from perfvcs_reports import NoteFile, clean
-    from perfvcs_study import Study
+    from perfvcs_reports import NoteFile, Study, clean
 
 VARIABLE = "PERFVCS_TESTING"
 
