@@ -1,10 +1,11 @@
 """Frames that two revisions have in common: function and file, without addresses, lines, versions
-and places of the measurement.
+and places of the measurement; and trees of them, as lists in which parents come first.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
@@ -83,6 +84,23 @@ def place(path: str, cwd: str) -> str:
     if match := LIBRARIES.match(path if inside is None else inside):
         return (path if inside is None else inside)[match.end() :]
     return inside or PurePosixPath(path).name or UNKNOWN_FRAME
+
+
+def inclusive(own: Sequence[float], parents: Sequence[int]) -> list[float]:
+    """The cost of each node of a tree with all below it."""
+    costs = list(own)
+    for node in range(len(costs) - 1, 0, -1):
+        costs[parents[node]] += costs[node]
+    return costs
+
+
+def above(names: Sequence[str], parents: Sequence[int], node: int, name: str) -> int | None:
+    """The node of that name on the path to ``node``, both included; None where it has none."""
+    while node > 0:
+        if names[node] == name:
+            return node
+        node = parents[node]
+    return None
 
 
 def _below(path: str, cwd: str) -> str | None:

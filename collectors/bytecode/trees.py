@@ -12,7 +12,7 @@ import msgspec
 
 from perfvcs.collectors._shared.commandrun import executed, python_path, read_at_most
 from perfvcs.collectors._shared.extension import extension
-from perfvcs.collectors._shared.frames import python
+from perfvcs.collectors._shared.frames import above, inclusive, python
 from perfvcs.collectors._shared.testing.oneunit import UnitAmount, UnitRun, rows_of
 from perfvcs.collectors.bytecode import inside
 from perfvcs.launcher.execution import name_command
@@ -279,7 +279,7 @@ def observations(
     scale = one if "bytecodes" in metrics else one / SECOND
     exclusive = [amount * scale for amount in counted.amounts]
     entered = [calls * one for calls in counted.entered]
-    whole, below = _with_below(exclusive, counted.parents), _with_below(entered, counted.parents)
+    whole, below = (inclusive(of, counted.parents) for of in (exclusive, entered))
     if "bytecodes" in metrics:
         rows.add(run.uid, {"bytecodes": whole[0]}, size=run.size)
     large = [
@@ -304,13 +304,6 @@ def observations(
     return rows
 
 
-def _with_below(exclusive: list[float], parents: list[int]) -> list[float]:
-    inclusive = list(exclusive)
-    for node in range(len(inclusive) - 1, 0, -1):
-        inclusive[parents[node]] += inclusive[node]
-    return inclusive
-
-
 def _append_functions(
     observations: Observations,
     run: Run,
@@ -324,24 +317,15 @@ def _append_functions(
     whether it is large enough to be kept.
     """
     own, whole, called = costs
-    exclusive, inclusive, calls = (defaultdict[str, float](float) for _ in costs)
+    exclusive, whole_of, calls = (defaultdict[str, float](float) for _ in costs)
     nodes = range(1, len(large))
     for node in nodes:
         name = counted.names[node]
         exclusive[name] += own[node]
-        inclusive[name] += 0.0 if _has_above(counted, node) else whole[node]
+        recursive = above(counted.names, counted.parents, counted.parents[node], name) is not None
+        whole_of[name] += 0.0 if recursive else whole[node]
         calls[name] += called[node]
     chosen = {counted.names[node] for node in nodes if large[node]}
-    for name in sorted(chosen, key=lambda name: (-inclusive[name], name)):
-        row = {"exclusive": exclusive[name], "inclusive": inclusive[name], "calls": calls[name]}
+    for name in sorted(chosen, key=lambda name: (-whole_of[name], name)):
+        row = {"exclusive": exclusive[name], "inclusive": whole_of[name], "calls": calls[name]}
         observations.add(name, row, size=run.size)
-
-
-def _has_above(counted: Counted, node: int) -> bool:
-    """Whether a node's function is on the path to it, too."""
-    name, above = counted.names[node], counted.parents[node]
-    while above > 0:
-        if counted.names[above] == name:
-            return True
-        above = counted.parents[above]
-    return False

@@ -8,12 +8,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.collectors._shared.commandrun import read_part
 from perfvcs.collectors._shared.symbols import CodePlace
-from perfvcs.collectors.memory import Memory, reading
+from perfvcs.collectors.memory import reading
 from perfvcs.collectors.memory.heap import (
     AllocationSite,
     Heap,
@@ -29,6 +30,9 @@ from perfvcs.launcher.preparation import CommandFailed
 from perfvcs.launcher.preparation import run as run_command
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system.foreign import UNDECODABLE, printable
+
+if TYPE_CHECKING:
+    from perfvcs.collectors.memory import Memory
 
 ENGINE = "tracemalloc/1"
 MAX_TRACE = 1 << 26  # of one process' file

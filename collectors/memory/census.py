@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.collectors._shared.commandrun import read_part
 from perfvcs.collectors._shared.symbols import CodePlace, resolve
-from perfvcs.collectors.memory import Memory
 from perfvcs.collectors.memory.heap import (
     HEAP_COLUMNS,
     OTHER_SITES,
@@ -35,6 +34,8 @@ from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from perfvcs.collectors.memory import Memory
 
 
 MAGIC, VERSION = b"PVCSHEAP", 1

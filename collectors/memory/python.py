@@ -9,15 +9,19 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.collectors._shared.commandrun import executed, python_path, read_part
-from perfvcs.collectors.memory import Memory, inside
+from perfvcs.collectors.memory import inside
 from perfvcs.collectors.memory.heap import Heap, RecordingInterpreter
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system.foreign import UNDECODABLE
+
+if TYPE_CHECKING:
+    from perfvcs.collectors.memory import Memory
 
 PREFIX = "PERFVCS_HEAP"
 MAX_FILES = 10_000

@@ -5,14 +5,18 @@ this side starts it and reads its files.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared.commandrun import executed
-from perfvcs.collectors.memory import Memory, inside
+from perfvcs.collectors.memory import inside
 from perfvcs.collectors.memory.census import FOREIGN, heap, read
 from perfvcs.collectors.memory.heap import Heap, check
 from perfvcs.launcher.execution import name_command
 from perfvcs.native.compiled import NotCompiled, compiled, preloadable
 from perfvcs.plugins.collector import CollectError, Run
+
+if TYPE_CHECKING:
+    from perfvcs.collectors.memory import Memory
 
 ENGINE = "allocations/1"
 OPTIONS = ("-fvisibility=hidden", "-ldl", "-lpthread")

@@ -12,7 +12,7 @@ from itertools import compress
 from math import nan
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors._shared.frames import INLINED
+from perfvcs.collectors._shared.frames import INLINED, above, inclusive
 
 if TYPE_CHECKING:
     from perfvcs.profile import Profile
@@ -88,7 +88,7 @@ class CallTree:
                 outer = node
                 child = below[node].get(name)
                 if child is None:
-                    child = _above(names, parents, node, name) if recursive else None
+                    child = above(names, parents, node, name) if recursive else None
                     if child is None:
                         child = len(names)
                         names.append(name)
@@ -143,14 +143,6 @@ class CallTree:
         return tree if entries is not None else _with_calls(tree, profile)
 
 
-def inclusive(own: Sequence[float], parents: Sequence[int]) -> list[float]:
-    """The cost of each node with all below it; parents have smaller numbers."""
-    costs = list(own)
-    for node in range(len(costs) - 1, 0, -1):
-        costs[parents[node]] += costs[node]
-    return costs
-
-
 def least_of(trees: Sequence[CallTree]) -> CallTree:
     """One tree of several executions: each path with its smallest cost, which others cannot have
     disturbed, and its calls.
@@ -180,15 +172,6 @@ def least_of(trees: Sequence[CallTree]) -> CallTree:
         [cost if count >= len(trees) else 0.0 for cost, count in zip(own, seen, strict=True)],
         calls,
     )
-
-
-def _above(names: list[str], parents: list[int], node: int, name: str) -> int | None:
-    """The node of that name on the path to ``node``; None where it has none."""
-    while node > 0:
-        if names[node] == name:
-            return node
-        node = parents[node]
-    return None
 
 
 def _with_calls(tree: CallTree, profile: Profile) -> CallTree:

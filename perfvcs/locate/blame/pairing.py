@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import isnan
 
-from perfvcs.collectors._shared.frames import INLINED, inlined
-from perfvcs.locate.blame.calltree import CallTree, inclusive
+from perfvcs.collectors._shared.frames import INLINED, inclusive, inlined
+from perfvcs.locate.blame.calltree import CallTree
 
 # the share of common names below two functions from which on they are taken for one that was
 # renamed
