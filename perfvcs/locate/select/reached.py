@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.locate.sources.differences import Changes
 
@@ -25,8 +25,7 @@ _FRAME = re.compile(r"(.+) \(([^()]+)\)")
 MODULE = "<module>"
 
 
-@dataclass(frozen=True)
-class BenchmarkUnit:
+class BenchmarkUnit(NamedTuple):
     """A benchmark: a job under a collector, and the unit of it (a test); the unit "" is the job as
     a whole.
     """

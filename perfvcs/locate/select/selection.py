@@ -29,14 +29,6 @@ from perfvcs.repository.state import State
 TESTS = "pytest"  # the collector whose units can be left out one by one
 
 
-class LeftOutUnit(NamedTuple):
-    """A unit of a job (its label) under a collector; the unit "" is the whole job."""
-
-    job: str
-    collector: str
-    uid: str
-
-
 class LeftOut(NamedTuple):
     """What need not be measured: whole jobs by label and collector, and tests of others;
     ``sampled`` is measured all the same.
@@ -47,21 +39,10 @@ class LeftOut(NamedTuple):
     sampled: tuple[BenchmarkUnit, ...]
 
     @property
-    def units(self) -> tuple[LeftOutUnit, ...]:
+    def units(self) -> tuple[BenchmarkUnit, ...]:
         """All of them, sorted."""
-        whole = [LeftOutUnit(*cell, "") for cell in self.jobs]
-        return tuple(
-            sorted(
-                [
-                    *whole,
-                    *(
-                        LeftOutUnit(*cell, name)
-                        for cell, names in self.tests.items()
-                        for name in names
-                    ),
-                ]
-            )
-        )
+        tests = [BenchmarkUnit(*cell, name) for cell, names in self.tests.items() for name in names]
+        return tuple(sorted([*(BenchmarkUnit(*cell) for cell in self.jobs), *tests]))
 
 
 @dataclass(frozen=True)

@@ -36,15 +36,6 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Parts).decode
 
 
-class _PackedRow(NamedTuple):
-    """A row as the database keeps it."""
-
-    blob: str
-    uses: bytes
-    names: bytes
-    parts: bytes | None
-
-
 class _Row(NamedTuple):
     """One file as it is kept: the words of its imports and includes, its names with a NUL between
     them, and all parts.
