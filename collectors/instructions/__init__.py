@@ -147,7 +147,7 @@ class Instructions:
 
     def _collect(self, run: Run) -> Observations:
         from perfvcs.collectors._shared.commandrun import is_python
-        from perfvcs.collectors.instructions.functions import symbols
+        from perfvcs.collectors.instructions.counts import symbols
         from perfvcs.collectors.instructions.paths import observations
         from perfvcs.launcher.execution import name_command
 

@@ -14,14 +14,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared.commandrun import read_at_most
-from perfvcs.collectors.instructions.counts import CallEdges, Context, Counts, joined, sums
-from perfvcs.collectors.instructions.functions import InlinedContexts
+from perfvcs.collectors.instructions.counts import (
+    CallEdges,
+    Context,
+    Counts,
+    InlinedContexts,
+    joined,
+    sums,
+)
 from perfvcs.collectors.instructions.textlines import TextLines
 from perfvcs.plugins.collector import CollectError
 from perfvcs.system.numeric import Integers, np
 
 if TYPE_CHECKING:
-    from perfvcs.collectors.instructions.functions import Resolve
+    from perfvcs.collectors.instructions.counts import Resolve
 
 LARGEST_FILE = 1 << 28  # bytes of one file
 MAX_LINE = 1 << 16

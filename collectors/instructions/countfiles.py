@@ -18,8 +18,7 @@ from pathlib import Path
 from perfvcs.collectors._shared.testing.oneunit import UnitAmount, UnitRun
 from perfvcs.collectors.instructions import callgrind
 from perfvcs.collectors.instructions.callgrind import TruncatedCounts
-from perfvcs.collectors.instructions.counts import Counts, combine
-from perfvcs.collectors.instructions.functions import Resolve
+from perfvcs.collectors.instructions.counts import Counts, Resolve, combine
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError
 from perfvcs.text.words import counted

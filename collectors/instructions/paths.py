@@ -17,8 +17,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared.frames import inlined
-from perfvcs.collectors.instructions.counts import sums
-from perfvcs.collectors.instructions.functions import FunctionCounts, functions
+from perfvcs.collectors.instructions.counts import FunctionCounts, functions, sums
 from perfvcs.errors import nearest
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric, Stacks

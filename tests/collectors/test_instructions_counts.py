@@ -18,8 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perfvcs.collectors.instructions import callgrind
-from perfvcs.collectors.instructions.counts import Context, Counts, combine
-from perfvcs.collectors.instructions.functions import FunctionCounts, functions
+from perfvcs.collectors.instructions.counts import (
+    Context,
+    Counts,
+    FunctionCounts,
+    combine,
+    functions,
+)
 from perfvcs.collectors.instructions.paths import REST_OF_PATHS, paths
 from perfvcs.plugins.collector import CollectError
 

@@ -160,15 +160,11 @@ def load(operand: Operand) -> Steps:
             f"{type_.name} is in no register that can be read: choose another expression"
         )
     piece = operand.pieces[which]
-    if piece.kind == "none":
+    if piece.kind == "none" or (piece.kind == "vector" and (inside or not width & REAL_FLAG)):
         raise Unresolved(
             "the second half of a vector register cannot be read: choose another expression"
         )
     if piece.kind == "vector":
-        if inside or not width & REAL_FLAG:
-            raise Unresolved(
-                "the second half of a vector register cannot be read: choose another expression"
-            )
         return (Instruction(Code.VECTOR, piece.register, width),)
     if width & REAL_FLAG:
         raise Unresolved(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from perfvcs.locate.blame.features import LOCKS, Features
 from perfvcs.locate.sources import language
-from perfvcs.locate.sources.grammars import language_of, tree, unread, unread_bytes
+from perfvcs.locate.sources.grammars import language_of, text_of, tree, unread, unread_bytes
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -188,9 +188,9 @@ def _add(node: Node, line: int, depth: int, features: Features) -> None:
     elif kind == "preproc_include":
         path = node.child_by_field_name("path")
         if path is not None:
-            features.imports[_text(path).strip('<>"')] = line
+            features.imports[text_of(path).strip('<>"')] = line
     elif kind in IMPORTING:
-        features.imports[" ".join(_text(node).split()[1:])[:80].strip("'\";")] = line
+        features.imports[" ".join(text_of(node).split()[1:])[:80].strip("'\";")] = line
 
 
 def _add_call(node: Node, line: int, depth: int, features: Features) -> None:
@@ -198,7 +198,7 @@ def _add_call(node: Node, line: int, depth: int, features: Features) -> None:
     if ASSERTION.match(name):
         features.exceptions.append(line)
     elif name in ("require", "require_relative") and node.type != "command":
-        features.imports[_text(node)[:80]] = line
+        features.imports[text_of(node)[:80]] = line
     elif name:
         features.calls[name].append((depth, line))
     if LOCKS.match(name):
@@ -224,7 +224,7 @@ def _declared(node: Node, line: int, features: Features) -> None:
     declarator = node.child_by_field_name("declarator")
     is_reference = declarator is not None and declarator.type == "reference_declarator"
     if declarator is not None and (is_reference or declarator.type == "identifier"):
-        name = _text(declarator).lstrip("& ")
+        name = text_of(declarator).lstrip("& ")
         features.references[name] = is_reference, line
 
 
@@ -238,11 +238,7 @@ def _name(node: Node | None) -> str:
     while node is not None and "identifier" not in node.type.replace("scoped_identifier", ""):
         inner = next(filter(None, map(node.child_by_field_name, LAST)), None)
         if inner is None:
-            names = NAMES.findall(_text(node).partition("<")[0].partition("(")[0])
+            names = NAMES.findall(text_of(node).partition("<")[0].partition("(")[0])
             return names[-1] if names else ""
         node = inner
-    return _text(node) if node is not None else ""
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
+    return text_of(node) if node is not None else ""

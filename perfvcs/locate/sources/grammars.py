@@ -249,7 +249,7 @@ class _Parts:
         if value is None or value.type not in self.grammar.nameless:
             return ""
         named = node.named_child(0)
-        text = "" if named is None else _text(named)
+        text = "" if named is None else text_of(named)
         if node.type in ("assignment_statement", "field"):  # of Lua, as it prints them
             return text
         names = _NAME.findall(text)
@@ -260,15 +260,15 @@ def _declared(node: Node) -> str:
     """The name in the head of a function."""
     name = node.child_by_field_name("name")
     if name is not None:
-        return _text(name)
+        return text_of(name)
     operator = node.child_by_field_name("operator") or node.child_by_field_name("type")
-    return f"operator {_text(operator)}" if operator is not None else "this"
+    return f"operator {text_of(operator)}" if operator is not None else "this"
 
 
 def _held(node: Node) -> str:
     """The name of a class or the like."""
     named = node.child_by_field_name("name")
-    return "" if named is None else (_NAME.findall(_text(named)) or [""])[-1]
+    return "" if named is None else (_NAME.findall(text_of(named)) or [""])[-1]
 
 
 def _is_comment(node: Node) -> bool:
@@ -288,7 +288,7 @@ def _words(root: Node) -> Iterator[str]:
         if _is_comment(node):
             continue
         if not node.child_count or _is_text(node):
-            text = _text(node)
+            text = text_of(node)
             yield from [text] if text.strip(" \t\r\n;") else []
             continue
         if node.is_named:
@@ -304,5 +304,6 @@ def _last_line(node: Node) -> int:
     return max(row + (column > 0), node.start_point[0] + 1)
 
 
-def _text(node: Node) -> str:
+def text_of(node: Node) -> str:
+    """The text of a node."""
     return (node.text or b"").decode("utf-8", "replace")
