@@ -342,9 +342,10 @@ def decide(
     else:
         found.by_code.append(found.kept[-1])
         found.reasons.update(kind(choice.reason) for choice in choices if choice.run)
-    if made.nothing:
+    matters = any(file.matters for file in made.files)
+    if not matters:
         found.documents.append(found.seconds[-1])
-    return run, not made.nothing
+    return run, matters
 
 
 def kind(reason: str) -> str:

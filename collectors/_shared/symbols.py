@@ -41,8 +41,8 @@ _known: dict[tuple[str, int, int], dict[int, list[CodePlace]]] = {}
 
 
 @cache
-def damage() -> tuple[type[Exception], ...]:
-    """What the parser of programs and libraries makes of damaged ones."""
+def damage(*more: type[Exception]) -> tuple[type[Exception], ...]:
+    """What the parser of programs and libraries makes of damaged ones, and ``more``."""
     import struct
 
     from elftools.common.exceptions import DWARFError, ELFError
@@ -58,6 +58,7 @@ def damage() -> tuple[type[Exception], ...]:
         TypeError,
         AttributeError,
         AssertionError,
+        *more,
     )
 
 
@@ -73,7 +74,7 @@ def look_up(path: str, addresses: list[int]) -> dict[int, list[CodePlace]]:
                 lines = _lines(elf, addresses)
             except damage():
                 lines = {}
-    except (*damage(), OSError, RecursionError, OverflowError, MemoryError):
+    except damage(OSError, RecursionError, OverflowError, MemoryError):
         return {}
     starts = [code.start for code in functions]
     places: dict[int, list[CodePlace]] = {}

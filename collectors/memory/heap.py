@@ -77,7 +77,7 @@ def _linkage(path: str, size: int, _changed: int) -> tuple[bool, bool]:
                 segment["p_type"] in ("PT_INTERP", "PT_DYNAMIC") for segment in elf.iter_segments()
             )
             return linked, linked and _defines_malloc(elf)
-    except (OSError, *damage()):
+    except damage(OSError):
         return True, False
 
 

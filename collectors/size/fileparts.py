@@ -48,7 +48,7 @@ def parts(path: Path) -> dict[str, int]:
             for name, count in islice(_parts(file), MOST_PARTS):
                 if count > 0:
                     found[printable(name, NAME)] += count
-    except (*DAMAGED, *damage()):
+    except damage(*DAMAGED):
         return {}
     return dict(found)
 

@@ -193,8 +193,8 @@ def _readings(benchmark: _Benchmark, uid: str, size: float | None) -> Iterator[R
                 max(0, launch - 1),
             )
     elif stats.original_values:
-        values = divided(stats.original_values, NANO)
-        yield Reading(uid, {"wall": values, "allocated": [allocated]}, size)
+        wall = divided(stats.original_values, NANO)
+        yield Reading(uid, {"wall": wall, "allocated": [allocated]}, size)
     else:
         columns = summary(
             "wall",
@@ -239,7 +239,9 @@ def _table_readings(document: bytes, stem: str) -> Iterator[Reading]:
             continue
         more = {word: value(column) for column, word in STATISTICS.items()}
         allocated = _bytes(row.get("Allocated", ""))
-        yield Reading(uid, {**summary("wall", mean, **more), "allocated": [allocated]}, size)
+        yield Reading(
+            uid, {**summary("wall", mean, over=1.0, **more), "allocated": [allocated]}, size
+        )
 
 
 def _parameters(titles: list[str]) -> list[str]:

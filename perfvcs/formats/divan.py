@@ -78,9 +78,8 @@ def _reading(above: list[str], columns: list[str], column: int) -> Reading:
     cells = {"least": FASTEST, "largest": SLOWEST, "median": MEDIAN}
     more = {word: _seconds(columns[at], column) for word, at in cells.items()}
     samples = number(columns[SAMPLE_COLUMNS].replace(",", ""))
-    return Reading(
-        uid, summary("wall", _seconds(columns[MEAN], column), **more, samples=samples), size
-    )
+    mean = _seconds(columns[MEAN], column)
+    return Reading(uid, summary("wall", mean, over=1.0, **more, samples=samples), size)
 
 
 def _seconds(cell: str, column: int) -> ReadingValue:

@@ -44,7 +44,7 @@ def reading(path: Path) -> Iterator[None]:
     """Turns what the parser makes of damaged files into Unresolved."""
     try:
         yield
-    except (*damage(), RecursionError, OverflowError, MemoryError, OSError) as error:
+    except damage(RecursionError, OverflowError, MemoryError, OSError) as error:
         reason = printable(f"{type(error).__name__}: {error}", 200)
         raise Unresolved(
             f"complexity: the debug information of {path} cannot be read ({reason}): build it again"
