@@ -45,11 +45,7 @@ class Bytecode(Unmodified):
     least: float = 1e-5
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.least, bool)
-            or not isinstance(self.least, (int, float))
-            or not 0 <= self.least <= 1
-        ):
+        if not 0 <= self.least <= 1:
             raise UsageError(
                 f"bytecode: least is {self.least!r}: give a share from 0 to 1 such as 0.00001"
             )

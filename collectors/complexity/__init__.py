@@ -44,7 +44,7 @@ class Complexity:
 
     def __post_init__(self) -> None:
         for name, value, top in (("keep", self.keep, 1_000_000), ("most", self.most, 1000)):
-            if isinstance(value, bool) or not 1 <= value <= top:
+            if not 1 <= value <= top:
                 raise UsageError(
                     f"complexity: {name} is {value!r}: give a whole number from 1 to {top:,}"
                 )

@@ -70,9 +70,9 @@ class Counters(Unmodified):
     events: bool = False
 
     def __post_init__(self) -> None:
-        if isinstance(self.interval, bool) or not 0.01 <= self.interval <= 3600:
+        if not 0.01 <= self.interval <= 3600:
             raise UsageError(f"counters: interval is {self.interval!r}: give 0.01 to 3600 seconds")
-        if isinstance(self.skip, bool) or not 0 <= self.skip < math.inf:
+        if not 0 <= self.skip < math.inf:
             raise UsageError(f"counters: skip is {self.skip!r}: give a number of seconds")
         for group in self.groups:
             if not GROUP.fullmatch(group):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, get_args
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -146,16 +146,12 @@ class Service(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise UsageError(
                 "service: nothing says when it is ready: give `port`, `line` or `ready`"
             )
-        if self.port is not None and (isinstance(self.port, bool) or not 0 <= self.port < 1 << 16):
+        if self.port is not None and not 0 <= self.port < 1 << 16:
             raise UsageError(f"service: port is {self.port}: give 1 to 65535, or 0 for a free one")
         if self.port is None and PORT_PLACEHOLDER in f"{self.cmd} {self.ready}":
             raise UsageError("service: {port} has no value: add `port = 0` for a free one")
-        if self.stop not in get_args(Signal):
-            raise UsageError(
-                f"service: stop is {self.stop!r}: give one of {', '.join(get_args(Signal))}"
-            )
         for key, seconds in (("within", self.within), ("patience", self.patience)):
-            if isinstance(seconds, bool) or not 0 < seconds < math.inf:
+            if not 0 < seconds < math.inf:
                 raise UsageError(f"service: {key} is {seconds!r}: give a number of seconds above 0")
 
 

@@ -42,9 +42,7 @@ class Imports(Unmodified):
     largest: int = 100
 
     def __post_init__(self) -> None:
-        if isinstance(self.packages, str):
-            raise UsageError('imports: packages is a text: write packages = ["shop"]')
-        if isinstance(self.largest, bool) or not 0 <= self.largest <= 10_000:
+        if not 0 <= self.largest <= 10_000:
             raise UsageError(
                 f"imports: largest is {self.largest!r}: give a number from 0 to 10,000"
             )

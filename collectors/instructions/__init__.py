@@ -51,25 +51,17 @@ class Instructions:
     inlined: bool = False
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.repeat, bool)
-            or not isinstance(self.repeat, int)
-            or not 0 <= self.repeat <= LARGEST_REPEAT
-        ):
+        if not 0 <= self.repeat <= LARGEST_REPEAT:
             raise UsageError(
                 f"instructions: repeat is {self.repeat!r}: give a whole number from 0 to"
                 f" {LARGEST_REPEAT}"
             )
-        if (
-            isinstance(self.least, bool)
-            or not isinstance(self.least, (int, float))
-            or not 1e-5 <= self.least <= 1
-        ):
+        if not 1e-5 <= self.least <= 1:
             raise UsageError(
                 f"instructions: least is {self.least!r}: give a share from 0.00001 to 1 such as"
                 " 0.0005"
             )
-        if isinstance(self.functions, str) or not all(self.functions):
+        if not all(self.functions):
             raise UsageError(
                 'instructions: functions is not a list of names: write ["name", "prefix*"]'
             )
@@ -78,7 +70,6 @@ class Instructions:
                 "instructions: perf counts no functions: leave functions out, or take tool ="
                 ' "callgrind"'
             )
-
         if self.inlined and self.tool not in ("auto", "callgrind"):
             raise UsageError(
                 "instructions: only callgrind tells inlined functions apart: leave inlined out, or"

@@ -52,7 +52,7 @@ class Memory(Unmodified):
 
     def __post_init__(self) -> None:
         for name, value, top in (("depth", self.depth, 256), ("sites", self.sites, 50_000)):
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= top:
+            if not 1 <= value <= top:
                 raise UsageError(
                     f"memory: {name} is {value!r}: give a whole number from 1 to {top:,}"
                 )

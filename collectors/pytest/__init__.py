@@ -64,12 +64,12 @@ class Pytest(Unmodified):
     functions: bool = True
 
     def __post_init__(self) -> None:
-        if isinstance(self.repeat, bool) or not 0 <= self.repeat <= 100_000:
+        if not 0 <= self.repeat <= 100_000:
             raise UsageError(
                 f"pytest: repeat is {self.repeat!r}: give a whole number from 0 (each test once) to"
                 " 100,000"
             )
-        if isinstance(self.budget, bool) or not isfinite(self.budget) or self.budget < 0:
+        if not isfinite(self.budget) or self.budget < 0:
             raise UsageError(f"pytest: budget is {self.budget!r}: give seconds such as 0.1")
 
     @property

@@ -51,15 +51,10 @@ class Rebuild(Unmodified):
     clean: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.clean, str):
-            raise UsageError(f"rebuild: clean is {self.clean!r}: write a command")
         try:
             shlex.split(self.clean)
         except ValueError:
             raise UsageError("rebuild: clean: close the quotation") from None
-        for name in ("cache", "again"):
-            if not isinstance(getattr(self, name), bool):
-                raise UsageError(f"rebuild: {name} is {getattr(self, name)!r}: write true or false")
 
     @property
     def engine(self) -> str:

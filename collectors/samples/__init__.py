@@ -41,7 +41,7 @@ class Samples:
     unwind: Literal["auto", "dwarf", "fp"] = "auto"
 
     def __post_init__(self) -> None:
-        if self.rate is not None and (isinstance(self.rate, bool) or not 1 <= self.rate <= FASTEST):
+        if self.rate is not None and not 1 <= self.rate <= FASTEST:
             raise UsageError(
                 f"samples: rate is {self.rate!r}: give a whole number from 1 to {FASTEST:,} per"
                 " second"

@@ -33,13 +33,11 @@ class Size(Unmodified):
     largest: int = 50
 
     def __post_init__(self) -> None:
-        if isinstance(self.files, str):
-            raise UsageError('size: files is a text: write files = ["build/*.so"]')
         for pattern in self.files:
             path = PurePosixPath(pattern)
             if path.is_absolute() or ".." in path.parts or not path.parts:
                 raise UsageError(f"size: {pattern!r} is not below the project: write build/*.so")
-        if isinstance(self.largest, bool) or not 0 <= self.largest <= 10_000:
+        if not 0 <= self.largest <= 10_000:
             raise UsageError(f"size: largest is {self.largest!r}: give a number from 0 to 10,000")
 
     @property

@@ -76,17 +76,9 @@ class Time(Unmodified):
     delay: float = 0.02
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.repeat, bool)
-            or not isinstance(self.repeat, int)
-            or not 0 <= self.repeat <= 100
-        ):
+        if not 0 <= self.repeat <= 100:
             raise UsageError(f"time: repeat is {self.repeat!r}: give a whole number from 0 to 100")
-        if (
-            isinstance(self.delay, bool)
-            or not isinstance(self.delay, (int, float))
-            or not 0 <= self.delay < math.inf
-        ):
+        if not 0 <= self.delay < math.inf:
             raise UsageError(
                 f"time: delay is {self.delay!r}: give a share of the wall time such as 0.02"
             )

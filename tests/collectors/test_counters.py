@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampling import Sampling
 
-from perfvcs import launcher
+from perfvcs import launcher, plugins
 from perfvcs.collectors import counters as module
 from perfvcs.collectors.counters import Counters, events, processes, treesampler
 from perfvcs.collectors.counters.processes import (
@@ -500,7 +500,7 @@ def test_a_command_is_found_below_its_launcher(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"interval": 0.001}, "interval is 0.001: give 0.01 to 3600"),
-        ({"interval": True}, "interval is True"),
+        ({"interval": True}, "interval: give a number"),
         ({"interval": float("nan")}, "interval is nan"),
         ({"groups": ("a b",)}, "'a b' cannot name a group: take a letter"),
         ({"skip": -1.0}, "skip is -1.0: give"),
@@ -509,7 +509,7 @@ def test_a_command_is_found_below_its_launcher(tmp_path: Path) -> None:
 )
 def test_impossible_options_are_refused(options: dict[str, float], message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
-        Counters(**options)  # type: ignore[arg-type]
+        plugins.build("collectors", "counters", options, "here")
 
 
 def test_the_engine_says_which_events_there_are_and_what_launches() -> None:

@@ -22,7 +22,7 @@ from conftest import ROOT, processes_in
 from sampling import Sampling
 from test_counters import samples, total
 
-from perfvcs import launcher
+from perfvcs import launcher, plugins
 from perfvcs.collectors.counters import Counters
 from perfvcs.collectors.counters.service import Service, is_open
 from perfvcs.errors import UsageError
@@ -392,7 +392,6 @@ def test_without_a_compiler_it_works_too(
         ({"port": 65536}, "port is 65536: give 1 to 65535, or 0"),
         ({"port": -1}, "port is -1"),
         ({"cmd": "serve {port}", "line": "up"}, "{port} has no value: add `port = 0`"),
-        ({"port": 0, "stop": "KILL"}, "stop is 'KILL': give one of TERM, INT, HUP"),
         ({"port": 0, "within": 0.0}, "within is 0.0: give a number of seconds above 0"),
         ({"port": 0, "patience": float("nan")}, "patience is nan: give"),
     ],
@@ -400,6 +399,12 @@ def test_without_a_compiler_it_works_too(
 def test_a_service_that_cannot_be_is_refused(fields: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(f"service: {message}")):
         Service(**({"cmd": "serve"} | fields))  # type: ignore[arg-type]
+
+
+def test_a_signal_that_services_are_not_stopped_by_is_refused() -> None:
+    service = {"cmd": "serve", "port": 0, "stop": "KILL"}
+    with pytest.raises(UsageError, match=r"service\.stop is 'KILL': give TERM, INT, HUP"):
+        plugins.build("collectors", "counters", {"service": service}, "here")
 
 
 @pytest.mark.slow

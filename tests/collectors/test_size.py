@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import Project, Said
 
+from perfvcs import plugins
 from perfvcs.collectors.size import Size
 from perfvcs.collectors.size.fileparts import parts
 from perfvcs.errors import UsageError
@@ -75,8 +76,8 @@ class TestFiles:
             Size((pattern,))
 
     def test_a_text_is_no_list_of_files(self) -> None:
-        with pytest.raises(UsageError, match="files = "):
-            Size("app")  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="files: give a list"):
+            plugins.build("collectors", "size", {"files": "app"}, "here")
 
 
 class TestParts:
