@@ -253,20 +253,13 @@ def _function(suspect: Suspect, changed: SourceDifference) -> SuspectFunction:
         name=unit.name,
         path=unit.path,
         score=suspect.score,
-        own=suspect.own,
-        led=suspect.led,
-        dearer=suspect.dearer,
-        oftener=suspect.oftener,
-        callee=suspect.callee,
         through=suspect.through.partition(":")[2],
-        reached=suspect.reached,
-        is_hidden=suspect.is_hidden,
-        calls=suspect.calls,
         kinds=kinds(change, unit.name, unit.hunks) if change else [],
         hunks=[
             Lines(unit.path, hunk.old, hunk.new, _part(old, *hunk.old), _part(new, *hunk.new))
             for hunk in unit.hunks
         ],
+        **{name: value for name, value in vars(suspect).items() if name not in ("unit", "through")},
     )
 
 
