@@ -50,6 +50,17 @@ class Marked:
         return self.mark.search(head) is not None
 
 
+class Keyed:
+    """A format of JSON whose files have near their beginning all ``keys`` of one of these lists."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".json",)
+    keys: ClassVar[tuple[str, ...]]
+
+    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
+        """By its keys."""
+        return any(tells(head, *keys.split()) for keys in self.keys)
+
+
 class Reading(msgspec.Struct, frozen=True):
     """Values of a unit, a column for each metric; columns that are too short have no more values.
 

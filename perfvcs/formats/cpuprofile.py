@@ -6,11 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import tells, typed
+from perfvcs.formats._readings import Keyed, typed
 from perfvcs.formats._stacks import SAMPLES, CountedStacks, frame
 from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
@@ -39,14 +38,11 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Cpuprofile:
+class Cpuprofile(Keyed):
     """One recording: samples of one thread, each with the time since the one before."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".cpuprofile",)
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By its nodes."""
-        return tells(head, "nodes", "callFrame", "functionName")
+    suffixes = (".cpuprofile",)
+    keys = ("nodes callFrame functionName",)
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""

@@ -7,11 +7,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import tells, typed
+from perfvcs.formats._readings import Keyed, typed
 from perfvcs.formats._stacks import CountedStacks, frame
 from perfvcs.plugins import Natural
 from perfvcs.profile import Profile
@@ -40,16 +39,13 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Dhat:
+class Dhat(Keyed):
     """One recording: the bytes and blocks that each stack allocated, and its bytes when the heap
     was largest.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".dhat",)
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By its version."""
-        return tells(head, "dhatFileVersion")
+    suffixes = (".dhat",)
+    keys = ("dhatFileVersion",)
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""

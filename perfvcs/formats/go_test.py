@@ -13,12 +13,11 @@ from typing import ClassVar
 import msgspec
 
 from perfvcs.formats import go
-from perfvcs.formats._readings import Reading, ReadingValue, lines_of, machine, profile_of
+from perfvcs.formats._readings import Marked, Reading, ReadingValue, lines_of, machine, profile_of
 from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
 from perfvcs.system.foreign import UNDECODABLE
 
-EVENT = re.compile(rb'^\{(?=.{0,300}"Time":)(?=.{0,300}"Action":).{0,300}"Package":', re.MULTILINE)
 ENDS = ("pass", "fail", "skip")
 
 
@@ -34,15 +33,14 @@ class _Event(msgspec.Struct, rename="pascal"):
 
 
 @dataclass(frozen=True)
-class GoTest:
+class GoTest(Marked):
     """One run: the duration of each test that passed, and the results of benchmarks."""
 
-    suffixes: ClassVar[tuple[str, ...]] = ()  # they are usually called .json, and are none
+    suffixes = ()  # they are usually called .json, and are none
+    mark = re.compile(
+        rb'^\{(?=.{0,300}"Time":)(?=.{0,300}"Action":).{0,300}"Package":', re.MULTILINE
+    )
     overlapping: ClassVar[bool] = True  # a test takes as long as the tests in it
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By the fields of an event, which stands behind what a build says."""
-        return EVENT.search(head) is not None
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from perfvcs.formats._metric import usable
-from perfvcs.formats._readings import Reading, machine, profile_of, shaped, sized, tells, typed
+from perfvcs.formats._readings import Keyed, Reading, machine, profile_of, shaped, sized, typed
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.units import base
 from perfvcs.profile.validity import Malformed
@@ -74,20 +74,14 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class GoogleBenchmark:
+class GoogleBenchmark(Keyed):
     """One program's output: repetitions are iterations of one process, counters are metrics,
     aggregates are left out.
 
     Where only aggregates were written, each mean is a value of its own.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json",)
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By its context, and fields of a benchmark."""
-        return tells(head, "context", "benchmarks") and (
-            tells(head, "num_cpus") or tells(head, "real_time")
-        )
+    keys = ("context benchmarks num_cpus", "context benchmarks real_time")
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from perfvcs.formats._metric import usable
 from perfvcs.formats._readings import (
+    Keyed,
     Reading,
     ReadingValue,
     Written,
@@ -18,7 +19,6 @@ from perfvcs.formats._readings import (
     quantity,
     sized,
     summary,
-    tells,
     typed,
 )
 from perfvcs.profile import Metric, Profile
@@ -52,14 +52,10 @@ class _Benchmark(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Jmh:
+class Jmh(Keyed):
     """One result file: forks are executions, their measured iterations are iterations."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json",)
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By its version, or its fields of a benchmark."""
-        return tells(head, "benchmark", "mode", "forks") or tells(head, "jmhVersion")
+    keys = ("benchmark mode forks", "jmhVersion")
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, profile_of, shaped, summary, tells, typed
+from perfvcs.formats._readings import Keyed, Reading, profile_of, shaped, summary, typed
 from perfvcs.profile import Metric, Profile
 
 METRICS = {
@@ -46,21 +46,13 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class K6:
+class K6(Keyed):
     """One summary: the mean of each trend, with its percentiles, rates of counters and shares; k6
     keeps no single requests there.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json",)
+    keys = ("metrics iteration_duration", "metrics med avg", "metrics root_group")
     overlapping: ClassVar[bool] = True  # an iteration has requests, which have parts
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By a trend of its own."""
-        return tells(head, "metrics") and (
-            tells(head, "iteration_duration")
-            or tells(head, "med", "avg")
-            or tells(head, "root_group")
-        )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""

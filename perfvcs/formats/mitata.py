@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from perfvcs.formats._readings import (
+    Keyed,
     Reading,
     ReadingValue,
     divided,
@@ -18,7 +19,6 @@ from perfvcs.formats._readings import (
     profile_of,
     sized,
     summary,
-    tells,
     typed,
 )
 from perfvcs.profile import Metric, Profile
@@ -68,18 +68,12 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Mitata:
+class Mitata(Keyed):
     """One run (``format: "json"``): samples are iterations of one execution, or the mean stands for
     them.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json",)
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By its layout, or a trial's fields."""
-        return tells(head, "benchmarks", "runs", "stats") and (
-            tells(head, "layout") or tells(head, "alias")
-        )
+    keys = ("benchmarks runs stats layout", "benchmarks runs stats alias")
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, ReadingValue, profile_of, summary, tells, typed
+from perfvcs.formats._readings import Keyed, Reading, ReadingValue, profile_of, summary, typed
 from perfvcs.profile import Metric, Profile
 
 COUNTERS = {
@@ -55,16 +55,12 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Nanobench:
+class Nanobench(Keyed):
     """What its JSON template renders: epochs are iterations of one execution; ``complexityN`` is
     the size.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json",)
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By what only it calls so."""
-        return tells(head, "epochs", "minEpochTime") or tells(head, "median(elapsed)")
+    keys = ("epochs minEpochTime", "median(elapsed)")
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, ReadingValue, machine, profile_of, tells, typed
+from perfvcs.formats._readings import Keyed, Reading, ReadingValue, machine, profile_of, typed
 from perfvcs.profile import REPEATED, Metric, Profile
 
 METRICS = {
@@ -52,19 +52,15 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Pyperf:
+class Pyperf(Keyed):
     """One suite: runs are executions, their values iterations, warm-ups are marked and kept."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json",)
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By its loops, or the version of the tool."""
-        return tells(head, "benchmarks", "runs") and (
-            tells(head, "warmups")
-            or tells(head, "loops")
-            or tells(head, "values")
-            or tells(head, "common_metadata")
-        )
+    keys = (
+        "benchmarks runs warmups",
+        "benchmarks runs loops",
+        "benchmarks runs values",
+        "benchmarks runs common_metadata",
+    )
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""

@@ -6,18 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from perfvcs.formats._readings import (
+    Keyed,
     Reading,
     ReadingValue,
     machine,
     profile_of,
     sized,
     summary,
-    tells,
     typed,
 )
 from perfvcs.profile import Environment, Metric, Profile
@@ -57,16 +57,10 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class PytestBenchmark:
+class PytestBenchmark(Keyed):
     """All benchmarks of one run of pytest: rounds are iterations of one execution."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json",)
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By what pytest-benchmark says of the machine, or the commit."""
-        return tells(head, "machine_info", "python_implementation_version") or tells(
-            head, "commit_info", "benchmarks"
-        )
+    keys = ("machine_info python_implementation_version", "commit_info benchmarks")
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""

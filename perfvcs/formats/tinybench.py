@@ -5,11 +5,12 @@ describes it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import msgspec
 
 from perfvcs.formats._readings import (
+    Keyed,
     Reading,
     ReadingValue,
     divided,
@@ -17,7 +18,6 @@ from perfvcs.formats._readings import (
     profile_of,
     shaped,
     summary,
-    tells,
     typed,
 )
 from perfvcs.profile import Metric, Profile
@@ -76,18 +76,12 @@ class _Task(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Tinybench:
+class Tinybench(Keyed):
     """Names and results of the tasks of one bench: samples are iterations of one execution, or the
     mean stands for them.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json",)
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By the statistics of a task."""
-        return tells(head, "latency") and (
-            tells(head, "totalTime") or tells(head, "throughput", "period")
-        )
+    keys = ("latency totalTime", "latency throughput period")
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Reading, profile_of, tells, typed
+from perfvcs.formats._readings import Keyed, Reading, profile_of, typed
 from perfvcs.formats.tinybench import Statistics, columns
 from perfvcs.profile import Metric, Profile
 
@@ -32,18 +31,12 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Vitest:
+class Vitest(Keyed):
     """One report (``--outputJson``): samples are iterations of one execution, or the mean stands
     for them.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = (".json",)
-
-    def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
-        """By its groups of benchmarks in files."""
-        return tells(head, "files", "groups", "benchmarks") or tells(
-            head, "files", "filepath", "groups"
-        )
+    keys = ("files groups benchmarks", "files filepath groups")
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the place."""
