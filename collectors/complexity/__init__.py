@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.collectors.complexity.calls import RecordingRequest, TracedFunction, parse
@@ -35,6 +35,10 @@ class Complexity:
     many calls are kept per function and bucket of sizes (a quarter of a doubling); of more a random
     sample is. ``most``: functions that ``"auto"`` chooses.
     """
+
+    # as far as known before an execution; its observations name the one used
+    engine: ClassVar[str] = "fentry/1"
+    metrics: ClassVar[Mapping[str, Metric]] = METRICS
 
     functions: tuple[str, ...] | Literal["auto"] = "auto"
     language: Literal["auto", "python", "native"] = "auto"
@@ -95,16 +99,6 @@ class Complexity:
             if isinstance(self.functions, str)
             else tuple(parse(entry) for entry in self.functions)
         )
-
-    @property
-    def engine(self) -> str:
-        """The engine as far as known before an execution; its observations name the one used."""
-        return "fentry/1"
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """``duration``, and ``cost``, which was subtracted from it."""
-        return METRICS
 
     def available(self) -> str | None:
         """It runs wherever Linux does; an engine that is missing is named, with its cure, when it

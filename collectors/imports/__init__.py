@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from msgspec.structs import replace
 
@@ -38,6 +39,9 @@ class Imports(Unmodified):
     all modules are one unit. ``largest``: how many units are recorded, the slowest.
     """
 
+    engine: ClassVar[str] = "importtime/1"
+    metrics: ClassVar[Mapping[str, Metric]] = METRICS
+
     packages: tuple[str, ...] = ()
     largest: int = 100
 
@@ -46,16 +50,6 @@ class Imports(Unmodified):
             raise UsageError(
                 f"imports: largest is {self.largest!r}: give a number from 0 to 10,000"
             )
-
-    @property
-    def engine(self) -> str:
-        """What Python prints with ``-X importtime``."""
-        return "importtime/1"
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """``import_time`` of the program, ``module_time`` of each package."""
-        return METRICS
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError where it fails or imports nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.collectors._shared.unmodified import Unmodified
@@ -45,6 +45,8 @@ class Memory(Unmodified):
     kept in a profile, those with the largest shares; the others are one row.
     """
 
+    metrics: ClassVar[Mapping[str, Metric]] = METRICS
+
     recorder: Literal["auto", "shim", "memray", "tracemalloc"] = "auto"
     exact: bool = False
     depth: int = 64
@@ -65,11 +67,6 @@ class Memory(Unmodified):
     def engine(self) -> str:
         """The engine as far as known before an execution; its observations name the one used."""
         return f"{'allocations' if self.recorder in ('auto', 'shim') else self.recorder}/1"
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """Totals of the process, of every site, and of what was alive when."""
-        return METRICS
 
     def available(self) -> str | None:
         """It runs wherever Linux does; a recorder that cannot run is named, with its cure, when

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
+from typing import ClassVar
 
 from perfvcs.collectors._shared.functions import PROCESSES, reached
 from perfvcs.collectors._shared.testing.pluginnotes import MeterReading, PytestNotes, Test
@@ -59,6 +60,9 @@ class Pytest(Unmodified):
     functions of the project each test runs; a run before all others does, and no measured one.
     """
 
+    engine: ClassVar[str] = "protocol/1"
+    metrics: ClassVar[Mapping[str, Metric]] = SESSION_METRICS
+
     repeat: int = 10
     budget: float = 0.1
     functions: bool = True
@@ -71,18 +75,6 @@ class Pytest(Unmodified):
             )
         if not isfinite(self.budget) or self.budget < 0:
             raise UsageError(f"pytest: budget is {self.budget!r}: give seconds such as 0.1")
-
-    @property
-    def engine(self) -> str:
-        """``protocol/1``."""
-        return "protocol/1"
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """``wall`` and ``cpu`` of a test's own function, and ``peak``, by how much memory rose
-        meanwhile.
-        """
-        return SESSION_METRICS
 
     def collect(self, run: Run) -> Observations:
         """Run the tests in one process; raises CollectError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.errors import UsageError
@@ -36,6 +36,10 @@ class Samples:
     exceptions, ``fp`` by frame pointers.
     """
 
+    # as far as known before an execution; its observations name the one used
+    engine: ClassVar[str] = "sampling/1"
+    metrics: ClassVar[Mapping[str, Metric]] = METRICS
+
     rate: int | None = None
     language: Literal["auto", "python", "native"] = "auto"
     unwind: Literal["auto", "dwarf", "fp"] = "auto"
@@ -46,16 +50,6 @@ class Samples:
                 f"samples: rate is {self.rate!r}: give a whole number from 1 to {FASTEST:,} per"
                 " second"
             )
-
-    @property
-    def engine(self) -> str:
-        """The engine as far as known before an execution; its observations name the one used."""
-        return "sampling/1"
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """``busy`` of the whole program is judged, the others are recorded."""
-        return METRICS
 
     def available(self) -> str | None:
         """Why neither of the tools can run here, with the cures."""

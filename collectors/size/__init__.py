@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import ClassVar
 
 from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.errors import UsageError
@@ -29,6 +30,9 @@ class Size(Unmodified):
     ``largest``: how many parts of a file are recorded, the largest.
     """
 
+    engine: ClassVar[str] = "stat/1"
+    metrics: ClassVar[Mapping[str, Metric]] = METRICS
+
     files: tuple[str, ...] = ()
     largest: int = 50
 
@@ -39,16 +43,6 @@ class Size(Unmodified):
                 raise UsageError(f"size: {pattern!r} is not below the project: write build/*.so")
         if not 0 <= self.largest <= 10_000:
             raise UsageError(f"size: largest is {self.largest!r}: give a number from 0 to 10,000")
-
-    @property
-    def engine(self) -> str:
-        """Bytes are bytes."""
-        return "stat/1"
-
-    @property
-    def metrics(self) -> Mapping[str, Metric]:
-        """``bytes`` of all files and of each, ``part_bytes`` of what is in them."""
-        return METRICS
 
     def collect(self, run: Run) -> Observations:
         """Look at the files; raises CollectError where a pattern finds none."""
