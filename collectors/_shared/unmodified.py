@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 
 class Unmodified:
     """A collector that needs no flags of a compiler, and runs on every Unix."""
@@ -12,7 +14,5 @@ class Unmodified:
 
     def available(self) -> str | None:
         """It runs on Linux, macOS and other Unix systems."""
-        import os
-
         name = type(self).__name__.lower()
         return None if os.name == "posix" else f"{name} needs Unix: measure on Linux or macOS"

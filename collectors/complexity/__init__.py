@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
@@ -104,8 +105,6 @@ class Complexity:
         """It runs wherever Linux does; an engine that is missing is named, with its cure, when it
         is needed.
         """
-        import sys
-
         return (
             None
             if sys.platform == "linux"

@@ -8,6 +8,7 @@ import math
 import os
 import re
 import signal
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -99,8 +100,6 @@ class Counters(Unmodified):
 
     def available(self) -> str | None:
         """It runs wherever Linux shows its /proc."""
-        import sys
-
         if sys.platform != "linux":
             return "counters reads Linux's /proc: measure on a Linux machine"
         if not os.access("/proc/self/stat", os.R_OK):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -105,8 +106,6 @@ class Instructions:
 
     def available(self) -> str | None:
         """Why neither valgrind nor the processor can count here, or the chosen one of them."""
-        import sys
-
         from perfvcs.collectors.instructions import hardware, valgrind
 
         if sys.platform != "linux":

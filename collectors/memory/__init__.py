@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -72,8 +73,6 @@ class Memory(Unmodified):
         """It runs wherever Linux does; a recorder that cannot run is named, with its cure, when
         there is a program.
         """
-        import sys
-
         if sys.platform != "linux":
             return (
                 "memory needs Linux's way to load libraries into programs: measure on a Linux"

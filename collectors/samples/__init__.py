@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
@@ -53,8 +54,6 @@ class Samples:
 
     def available(self) -> str | None:
         """Why neither of the tools can run here, with the cures."""
-        import sys
-
         if sys.platform != "linux":
             return "samples needs Linux: measure on a Linux machine"
         reasons = [self._sampler(python=python).missing() for python in (True, False)]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import ClassVar
 
 import msgspec
 
@@ -72,12 +73,9 @@ class SpeedscopeFile(msgspec.Struct):
 class PySpy:
     """``per_second`` samples; None: 100, which costs some percent."""
 
-    per_second: int | None = None
+    engine: ClassVar[str] = "py-spy/1"
 
-    @property
-    def engine(self) -> str:
-        """``py-spy/1``."""
-        return "py-spy/1"
+    per_second: int | None = None
 
     @property
     def rate(self) -> int:
