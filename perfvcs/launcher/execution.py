@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shlex
 import signal
 from collections.abc import Callable, Sequence
@@ -205,8 +206,6 @@ def name_signal(number: int) -> str:
 
 def says_why(line: str) -> bool:
     """Whether a line of what a command printed says why it failed, rather than where."""
-    import re
-
     return re.search(SAYS_WHY, line) is not None and re.search(ADDED, line) is None
 
 
@@ -242,8 +241,6 @@ def unnoticed(execution: Execution) -> str | None:
     """What a process lacked that a successful program had started, in one line; None where nothing
     was missing.
     """
-    import re
-
     lacking = re.search(MISSED, execution.stderr, re.MULTILINE)
     if lacking is None:
         return None
