@@ -1,5 +1,5 @@
-"""Names of metrics made from what foreign documents call them, and a metric's description in the
-heading of a column.
+"""Names of metrics made from what foreign documents call them, or from units, and a metric's
+description in the heading of a column.
 """
 
 from __future__ import annotations
@@ -7,18 +7,21 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
+from math import isfinite
+from typing import Literal, NamedTuple
 
 import msgspec
 
 from perfvcs.profile import REPEATED, Metric, Profile
-from perfvcs.profile.units import base
+from perfvcs.profile.units import Base, base
 from perfvcs.profile.validity import RESERVED, Malformed
 
 BETTER = ("lower", "higher", "none")
 METRIC_KINDS = ("sampled", "deterministic")
 METRIC_NAME_WIDTH = 64
 DIGITS = 8
+METRIC_NAMES = {"s": "wall", "ops/s": "throughput"}
+SECONDS = re.compile(r"/(?:sec|secs|second|seconds)$")
 
 
 def usable(name: str) -> str:
@@ -170,3 +173,53 @@ def judged(profile: Profile) -> list[RoundValues]:
     if not directed:
         raise Malformed("the profile has no metric of which less or more is better")
     return directed
+
+
+class Written(msgspec.Struct, frozen=True):
+    """How the values of a unit are kept: as a metric in the unit without a prefix."""
+
+    metric: str
+    definition: Metric
+    base: Base
+
+    def moved(self, value: float | None) -> float | None:
+        """A value in the metric's unit; None where no number can say it."""
+        converted = None if value is None else value * self.base.times / self.base.over
+        return converted if converted is not None and isfinite(converted) else None
+
+
+def quantity(unit: str, better: Literal["lower", "higher", "none"], name: str = "") -> Written:
+    """What values in a unit are: times (also by operation or iteration) are ``wall``, what is per
+    second ``rate``, others ``value``.
+
+    >>> quantity("ns/iter", "lower").metric, quantity("ops/us", "higher").moved(2.0)
+    ('wall', 2000000.0)
+    """
+    unit = SECONDS.sub("/s", unit)
+    if unit.count("/") == 1 and (scale := base(unit)).unit.startswith("s/") and not name:
+        scale = Base("s", scale.times, scale.over)  # whatever it is that takes the time
+    else:
+        scale = base(unit)
+    return Written(name or _metric_of(scale.unit), Metric(scale.unit, better), scale)
+
+
+def direction(unit: str) -> Literal["lower", "higher", "none"]:
+    """Which direction a unit alone says is better: less of times, more of what is per second; of
+    others it says nothing.
+
+    >>> direction("us/op"), direction("iter/sec"), direction("B"), direction("")
+    ('lower', 'higher', 'none', 'none')
+    """
+    upper, _, lower = base(SECONDS.sub("/s", unit)).unit.partition("/")
+    if lower == "s":
+        return "higher"
+    return "lower" if upper == "s" else "none"
+
+
+def _metric_of(unit: str) -> str:
+    """The name of a metric in a base unit: ``wall``, ``throughput``, ``rate_B``, ``value_B``."""
+    if unit in METRIC_NAMES:
+        return METRIC_NAMES[unit]
+    name = "rate" if unit.endswith("/s") else "value"
+    counted, _, _ = unit.partition("/s")
+    return usable(f"{name}_{counted}") if counted else name

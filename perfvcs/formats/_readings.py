@@ -9,15 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import isfinite
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import msgspec
 
 from perfvcs import environment
 from perfvcs.formats._foreign import UNKNOWN, NoResults, bounded, collected, numbers_only
-from perfvcs.formats._metric import usable
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
-from perfvcs.profile.units import Base, base
 from perfvcs.profile.validity import MAX_NAME, Malformed
 from perfvcs.system.foreign import UNDECODABLE
 from perfvcs.text.words import counted, listed
@@ -25,13 +23,10 @@ from perfvcs.text.words import counted, listed
 COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 FIRST_YEAR = 1970  # of measurements; years before 1000 are not even written with four digits
 NOTED = frozenset({"host", "memory"})  # of what a tool says of a machine
-METRIC_NAMES = {"s": "wall", "ops/s": "throughput"}
 RELEASE = re.compile(r"(?<=\d)[-+_]")  # behind the numbers of 6.1.0-28-amd64
 KEY = re.compile(rb'"([\w()]{1,99})"\s*:')  # of a JSON object
 COUNT = "samples"  # how many values there were
 CUT_OFF = "Input data was truncated"  # what msgspec says
-
-SECONDS = re.compile(r"/(?:sec|secs|second|seconds)$")
 
 Kind = TypeVar("Kind")
 ReadingValue = float | None
@@ -255,56 +250,6 @@ def summary(
         if value is not None:
             columns[f"{metric}.{word}"] = [value if word == COUNT else value / over]
     return columns
-
-
-class Written(msgspec.Struct, frozen=True):
-    """How the values of a unit are kept: as a metric in the unit without a prefix."""
-
-    metric: str
-    definition: Metric
-    base: Base
-
-    def moved(self, value: ReadingValue) -> ReadingValue:
-        """A value in the metric's unit; None where no number can say it."""
-        converted = None if value is None else value * self.base.times / self.base.over
-        return converted if converted is not None and isfinite(converted) else None
-
-
-def quantity(unit: str, better: Literal["lower", "higher", "none"], name: str = "") -> Written:
-    """What values in a unit are: times (also by operation or iteration) are ``wall``, what is per
-    second ``rate``, others ``value``.
-
-    >>> quantity("ns/iter", "lower").metric, quantity("ops/us", "higher").moved(2.0)
-    ('wall', 2000000.0)
-    """
-    unit = SECONDS.sub("/s", unit)
-    if unit.count("/") == 1 and (scale := base(unit)).unit.startswith("s/") and not name:
-        scale = Base("s", scale.times, scale.over)  # whatever it is that takes the time
-    else:
-        scale = base(unit)
-    return Written(name or _metric_of(scale.unit), Metric(scale.unit, better), scale)
-
-
-def direction(unit: str) -> Literal["lower", "higher", "none"]:
-    """Which direction a unit alone says is better: less of times, more of what is per second; of
-    others it says nothing.
-
-    >>> direction("us/op"), direction("iter/sec"), direction("B"), direction("")
-    ('lower', 'higher', 'none', 'none')
-    """
-    upper, _, lower = base(SECONDS.sub("/s", unit)).unit.partition("/")
-    if lower == "s":
-        return "higher"
-    return "lower" if upper == "s" else "none"
-
-
-def _metric_of(unit: str) -> str:
-    """The name of a metric in a base unit: ``wall``, ``throughput``, ``rate_B``, ``value_B``."""
-    if unit in METRIC_NAMES:
-        return METRIC_NAMES[unit]
-    name = "rate" if unit.endswith("/s") else "value"
-    counted, _, _ = unit.partition("/s")
-    return usable(f"{name}_{counted}") if counted else name
 
 
 def sized(name: str, given: Iterable[tuple[str, object]]) -> tuple[str, float | None]:

@@ -12,13 +12,13 @@ from typing import ClassVar
 import msgspec
 
 from perfvcs.formats._foreign import MAX_FOREIGN
+from perfvcs.formats._metric import quantity
 from perfvcs.formats._readings import (
     Reading,
     ReadingValue,
     lines_of,
     number,
     profile_of,
-    quantity,
     summary,
     tells,
     typed,

@@ -15,16 +15,8 @@ from typing import Any, ClassVar, Literal
 import msgspec
 
 from perfvcs.formats._foreign import NoResults, bounded
-from perfvcs.formats._readings import (
-    COMMIT_ID,
-    Reading,
-    ReadingValue,
-    direction,
-    profile_of,
-    quantity,
-    tells,
-    typed,
-)
+from perfvcs.formats._metric import direction, judged, quantity, written
+from perfvcs.formats._readings import COMMIT_ID, Reading, ReadingValue, profile_of, tells, typed
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
@@ -82,8 +74,6 @@ class GithubActionBenchmark:
         """The history of several profiles, the entries of each suite in the order of time; else as
         ``encode``.
         """
-        from perfvcs.formats._metric import written
-
         suites: dict[str, list[dict[str, Any]]] = {}
         for profile in profiles:
             for suite, entry in _entries(profile):
@@ -125,8 +115,6 @@ class GithubActionBenchmark:
 
 def _entries(profile: Profile) -> Iterator[tuple[str, dict[str, Any]]]:
     """The entries of a profile with their suites: the means of all that is judged."""
-    from perfvcs.formats._metric import judged
-
     results = judged(profile)
     several = len({benchmark.metric for benchmark in results}) > 1
     when = profile.collected.started

@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import ClassVar, NamedTuple
 
-from perfvcs.formats._metric import usable
+from perfvcs.formats._metric import direction, usable
 from perfvcs.formats._readings import (
     Reading,
     ReadingValue,
-    direction,
     lines_of,
     machine,
     number,

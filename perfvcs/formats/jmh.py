@@ -8,15 +8,13 @@ from typing import Any
 
 import msgspec
 
-from perfvcs.formats._metric import usable
+from perfvcs.formats._metric import Written, quantity, usable
 from perfvcs.formats._readings import (
     Keyed,
     Reading,
     ReadingValue,
-    Written,
     machine,
     profile_of,
-    quantity,
     sized,
     summary,
     typed,

@@ -17,16 +17,8 @@ import msgspec
 
 from perfvcs.errors import UsageError, nearest
 from perfvcs.formats._foreign import NoResults, bounded
-from perfvcs.formats._metric import usable
-from perfvcs.formats._readings import (
-    Reading,
-    ReadingValue,
-    Written,
-    direction,
-    number,
-    profile_of,
-    quantity,
-)
+from perfvcs.formats._metric import Written, direction, quantity, usable
+from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 

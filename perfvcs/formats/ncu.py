@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perfvcs.formats._metric import usable
+from perfvcs.formats._metric import direction, usable
 from perfvcs.formats._readings import (
     Marked,
     Reading,
     ReadingValue,
-    direction,
     machine,
     number,
     profile_of,
