@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -49,7 +48,7 @@ class Suspicions:
         changed = dict(zip(sorted(read), each(self._repository.project, pairs), strict=True))
         for finding, line, span in spans:
             unit = BenchmarkUnit(line.job.label, line.job.collector, line.uid)
-            reach = self._reached.get(unit) or self._reached.get(replace(unit, uid=""))
+            reach = self._reached.get(unit) or self._reached.get(BenchmarkUnit(*unit.cell))
             suspects = (
                 suspect(self._commits[place], changed[place], reach) for place in reversed(span)
             )
