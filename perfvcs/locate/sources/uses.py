@@ -60,11 +60,10 @@ class _Row(NamedTuple):
         )
 
     @property
-    def packed(self) -> _PackedRow:
+    def packed(self) -> tuple[str, bytes, bytes, bytes | None]:
         """What the database keeps."""
-        return _PackedRow(
-            self.blob, "\0".join(self.uses).encode("utf-8", "surrogatepass"), self.names, self.parts
-        )
+        uses = "\0".join(self.uses).encode("utf-8", "surrogatepass")
+        return self.blob, uses, self.names, self.parts
 
 
 class Sources:
