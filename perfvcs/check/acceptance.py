@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 
 ID_DIGITS = 7  # hex digits
+NAME_DIGITS = 10  # hex digits of a commit in a report
 SERIES_DIGITS = 12  # hex digits of a series key in the file
 ABBREVIATED_COMMIT = re.compile("[0-9a-f]{4,64}")  # an id, or how it begins
 DEFAULT_DELTA = 0.01  # of a change that has none
@@ -172,13 +173,25 @@ class _Chain(NamedTuple):
     steps: tuple[Acceptance, ...]
 
 
+def between(change: Change, baseline: str, target: str) -> tuple[str, str]:
+    """The commits between which a change came: those that were compared, or of single values the
+    one from which on they differ and the measured one before it.
+    """
+    if not change.preceding:
+        return baseline, target
+    return change.preceding, change.since or target
+
+
 def identity(report: Report, change: Change) -> str:
-    """The short name of a change: the same for the same pair of revisions, series, unit, size and
-    metric, wherever it is computed.
+    """The short name of a change: the same for the same commits, series, unit, size and metric,
+    wherever it is computed.
     """
     import hashlib
 
-    parts = [report.baseline, report.target, change.series, change.uid, change.size, change.metric]
+    sides = between(change, report.baseline, report.target)
+    if change.preceding:
+        sides = sides[0][:NAME_DIGITS], sides[1][:NAME_DIGITS]
+    parts = [*sides, change.series, change.uid, change.size, change.metric]
     return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:ID_DIGITS]
 
 
@@ -196,7 +209,8 @@ def accept(
 
     With an accepted ratio X = 1 + effect, a change's ratio R is judged as R / X: it is still a
     degradation where that is worse than ``delta`` and the interval excludes X. Of accepted steps
-    that follow each other the ratios multiply.
+    that follow each other the ratios multiply. What is accepted of a commit before the baseline is
+    not said.
     """
     by_benchmark: dict[tuple[str, str, float | None, str], list[Acceptance]] = {}
     for acceptance in acceptances:
@@ -209,7 +223,7 @@ def accept(
         covering = [
             acceptance
             for acceptance in candidates
-            if change.word in ACCEPTABLE
+            if (change.word in ACCEPTABLE or change.since)
             and acceptance.is_about(change)
             and acceptance.covers(way, change.since)
         ]
@@ -237,6 +251,8 @@ def _judged(
 ) -> dict[str, object]:
     """What becomes of a change for the worse in the light of the acceptances that cover it."""
     valid = [acceptance for acceptance in covering if not acceptance.has_ended(today)]
+    if change.word not in ACCEPTABLE:
+        return {"since": "", "finding": ""} if valid else {}
     notes = [change.reason] if change.reason else []
     # a suspected improvement
     if change.effect is not None and _worse(change.better) * change.effect < 0:

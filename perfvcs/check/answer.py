@@ -10,7 +10,7 @@ from perfvcs.check.doubts import first_said
 from perfvcs.check.judgedby import accepting, criteria
 from perfvcs.check.movement import CLOCKS, FURTHER, MovedBenchmark, cpu_leads, entries
 from perfvcs.check.text import NAME_WIDTH, SENTENCE_NAME, benchmark, measure
-from perfvcs.check.vocabulary import ONE_SIDED, SURE
+from perfvcs.check.vocabulary import ONE_SIDED, SURE, WORDS, comparative
 from perfvcs.profile.naming import is_whole
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change as effect_text
@@ -35,8 +35,8 @@ def sentence(report: Report, moved: Sequence[MovedBenchmark] | None = None) -> s
 
     What the change itself accepts comes first, and what is wrong apart from speed.
     """
-    doubt = first_said(report)
-    return "; ".join(filter(None, [accepting(report.judged_by), doubt, _finding(report, moved)]))
+    said = [accepting(report.judged_by), first_said(report), _finding(report, moved)]
+    return "; ".join(filter(None, [*said, _earlier(report)]))
 
 
 def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
@@ -62,7 +62,7 @@ def _finding(report: Report, moved: Sequence[MovedBenchmark] | None) -> str:
         largest = max(undecided, key=lambda change: abs(change.effect or 0.0))
         why = f"; the largest is {named(largest)}: {numbers_of(largest)}{_doubt(largest)}"
         why = why if largest.effect else ""
-    elif measure(first):
+    elif measure(first) and not first.since:
         why = f"; {named(first)}: {numbers_of(first)}"
     none = "no change is shown"
     if any(change.accepted for change in compared):
@@ -134,6 +134,17 @@ def became(change: Change) -> str:
     if change.since:
         return f"is {adjective(change)} since {change.since[:10]}"
     return f"became {adjective(change)}"
+
+
+def _earlier(report: Report) -> str:
+    """What single values show to have changed before the baseline, which nothing fails for."""
+    changes = [change for change in report.changes if change.since and not WORDS[change.word].moved]
+    if not changes:
+        return ""
+    first = min(changes, key=lambda change: metric_rank(change.metric))
+    others = {(change.job, change.uid) for change in changes} - {(first.job, first.uid)}
+    more = f", {counted(len(others), 'other benchmark')} since then, too" if others else ""
+    return f"{named(first)} {first.finding}{more}"
 
 
 def _beside(entry: MovedBenchmark) -> str:
@@ -241,7 +252,4 @@ def adjective(moved: Change | Overall) -> str:
     suspected = moved.word == "suspected" and ((moved.effect or 0.0) < 0) == (
         moved.better == "higher"
     )
-    words = {"s": ("slower", "faster"), "B": ("larger", "smaller")}.get(
-        moved.unit, ("worse", "better")
-    )
-    return words[0] if moved.word == "degradation" or suspected else words[1]
+    return comparative(moved.unit, worse=moved.word == "degradation" or suspected)

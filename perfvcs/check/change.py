@@ -87,7 +87,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     executions. ``finding`` says in words what a method found beyond the effect ("+0.010 us per
     element (linear), O(log n) -> O(n)"), ``work`` what the job executes beside its time ("executes
     3.2 % more instructions"), ``curve`` and ``clusters`` the same in numbers. ``since`` is the
-    commit from which on single values differ, where that is an earlier one than the target.
+    commit from which on single values differ, where that is an earlier one than the target, and
+    ``preceding`` the one that was measured before it (before the target, if ``since`` is empty). A
+    ``since`` that is no later than the baseline is only said, in ``finding``.
     ``accepted`` is the reason for which a known change is accepted; ``renewable`` the id of an
     acceptance of the same whose commit is not in this history any more. What does not apply is
     None; every number is finite.
@@ -127,6 +129,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     reason: Text = ""
     finding: Text = ""
     since: Text = ""
+    preceding: Text = ""
     work: Text = ""
     curve: Curve | None = None
     clusters: list[CounterCluster] | None = None

@@ -44,6 +44,11 @@ class EarlierSessions(msgspec.Struct, frozen=True):
     audits: tuple[float, ...] = ()
     alike: bool = False
 
+    def preceding(self, place: int) -> str:
+        """The commit measured before that of a session; empty where there is none."""
+        commit = self.commits[place]
+        return next((other for other in self.commits[:place][::-1] if other != commit), "")
+
     def spread(self, within: float) -> Spread | None:
         """The between-session variance that it shows, where a session's mean has the variance
         ``within``; None where it is too short.

@@ -91,6 +91,7 @@ class PairVerdict(NamedTuple):
     builds: tuple[int, int] | None = None
     curve: Curve | None = None
     since: str = ""
+    preceding: str = ""
 
 
 def state(pair: Compared, verdict: PairVerdict, numbers: PairNumbers) -> Change:
@@ -141,6 +142,7 @@ def state(pair: Compared, verdict: PairVerdict, numbers: PairNumbers) -> Change:
         reason=verdict.reason,
         finding=verdict.finding,
         since=verdict.since,
+        preceding=verdict.preceding,
         curve=verdict.curve,
     )
 

@@ -157,6 +157,14 @@ class Directed(Protocol):
         """Is ``lower`` or ``higher`` better?"""
 
 
+def comparative(unit: str, *, worse: bool) -> str:
+    """What becomes of a metric in a unit: slower or faster, larger or smaller, else worse or
+    better.
+    """
+    words = {"s": ("slower", "faster"), "B": ("larger", "smaller")}.get(unit, ("worse", "better"))
+    return words[0] if worse else words[1]
+
+
 def direction(metric: Directed, effect: float) -> Literal["degradation", "improvement"]:
     """``degradation`` or ``improvement``: what a change of that sign is for the metric."""
     worse = effect < 0 if metric.better == "higher" else effect > 0

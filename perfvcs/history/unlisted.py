@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from perfvcs.check.acceptance import between
 from perfvcs.check.change import Change
 from perfvcs.check.markdown import decode
 from perfvcs.check.movement import COUNTS
@@ -138,4 +139,4 @@ def _degradations(repository: Repository) -> Iterator[tuple[str, str, Change]]:
         with suppress(Malformed):
             for change in decode(remembered.report).changes:
                 if said(change).fails:
-                    yield remembered.baseline, remembered.target, change
+                    yield *between(change, remembered.baseline, remembered.target), change

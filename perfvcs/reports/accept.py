@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from perfvcs.check import register
-from perfvcs.check.acceptance import ID_DIGITS, SERIES_DIGITS, Acceptance, identity, is_committed
+from perfvcs.check.acceptance import (
+    ID_DIGITS,
+    SERIES_DIGITS,
+    Acceptance,
+    between,
+    identity,
+    is_committed,
+)
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.markdown import decode
 from perfvcs.check.movement import CLOCKS, COUNTS, SizedUnit
@@ -245,8 +252,7 @@ def _reported(repository: Repository) -> Iterator[list[AcceptableChange]]:
                 AcceptableChange(
                     identity(report, change),
                     change,
-                    remembered.baseline,
-                    remembered.target,
+                    *between(change, remembered.baseline, remembered.target),
                     whole,
                     named(change),
                 )

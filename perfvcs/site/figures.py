@@ -104,5 +104,5 @@ def cell(verdict: Verdict, word: str, value: str, before: str) -> model.CellData
     row, finding = WORDS[word], shorten(verdict.finding, REASON_CHARACTERS)
     text = word if size is None else percent(size)
     if not (row.moved or word == "accepted"):
-        text, finding = row.sign, ""
+        text, finding = row.sign, finding if verdict.since else ""
     return model.CellData(word, text, value, detail, size, low, high, finding)

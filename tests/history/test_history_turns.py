@@ -19,11 +19,14 @@ from histories import OTHER, SORT, begun, grow, measured, printed, stepped, stor
 from msgspec import structs
 from samples import interleaved, noisy, sample_profile
 
+from perfvcs.check.pastsessions import EarlierSessions
+from perfvcs.check.samples.newestsession import Compared, NewestSession, newest_sessions
 from perfvcs.check.vocabulary import WORDS
 from perfvcs.history import finding
 from perfvcs.history.finding import Newest
 from perfvcs.index.lines import Line
 from perfvcs.profile import Collected, Metric, Profile, Resources
+from perfvcs.statistics.changepoints.judgement import judge
 
 Perf = Callable[..., Said]
 QUICK = ("--profiles", "0")
@@ -468,17 +471,83 @@ def test_the_newest_of_many_single_values_is_judged_by_their_level(
     )
 
 
-def test_an_accepted_step_of_single_values_is_accepted_at_the_commits_after_it(
+def checked(perf: Perf, baseline: str, target: str, code: int = 0) -> dict[str, Any]:
+    """The only change between two commits."""
+    (change,) = json.loads(perf("check", "--json", baseline, target, code=code).out)["changes"]
+    assert isinstance(change, dict)
+    return change
+
+
+def test_a_step_of_single_values_fails_the_checks_that_it_lies_between_and_no_later_one(
     project: Project, perf: Perf
 ) -> None:
     commits = grow(project, 34)
-    store(*apart(commits[:33], [1.0] * 30 + [1.5] * 3, count=1))
-    (change,) = json.loads(perf("check", "--json", *commits[31:33], code=3).out)["changes"]
-    assert change["since"] == commits[30] and abs(change["effect"] - 0.5) < 0.1
-    perf("accept", change["id"], "--reason", "it checks its input")
-    store(*apart(commits, [1.0] * 30 + [1.5] * 4, count=1)[-1:])
-    (later,) = json.loads(perf("check", "--json", *commits[32:34]).out)["changes"]
-    assert (later["since"], later["accepted"]) == (commits[30], "it checks its input")
+    store(*apart(commits, [1.0] * 30 + [1.5] * 4, count=1))
+    own = checked(perf, *commits[29:31], code=3)
+    assert (own["word"], own["since"], own["preceding"]) == ("degradation", "", commits[29])
+    for turn in (30, 31, 32):
+        later = checked(perf, *commits[turn : turn + 2])
+        assert (later["word"], later["since"]) == ("inconclusive", commits[30])
+        assert f"is slower since {commits[30][:10]}: wall time +" in later["finding"]
+        assert abs(later["effect"]) < 0.1, "the numbers are of the two sides"
+    said = " ".join(perf("check", *commits[31:33]).out.split())
+    assert f"sort is slower since {commits[30][:10]}: wall time +" in said
+    perf("check", "--gate", *commits[31:33], code=4)
+    around = checked(perf, commits[25], commits[33], code=3)
+    assert (around["word"], around["since"]) == ("degradation", commits[30])
+    assert around["id"] == own["id"] and abs(around["effect"] - 0.5) < 0.1
+    assert (
+        "3 pairs of neighbours: 3 inconclusive"
+        in perf("check", f"{commits[30]}..{commits[33]}").out
+    )
+    perf("check", f"{commits[29]}..{commits[33]}", code=3)
+    assert "is not listed" not in perf("history").out
+    perf("publish", "site", *QUICK)
+    assert site()["tracks"][0]["words"][-4:] == ["degradation", *["inconclusive"] * 3]
+
+
+def test_an_accepted_step_of_single_values_is_accepted_wherever_it_lies_between(
+    project: Project, perf: Perf
+) -> None:
+    commits = grow(project, 34)
+    store(*apart(commits, [1.0] * 30 + [1.5] * 4, count=1))
+    around = checked(perf, commits[28], commits[32], code=3)
+    perf("accept", around["id"], "--reason", "it checks its input")
+    register = Path("perf-accepted.toml").read_text()
+    assert f'baseline = "{commits[29]}"' in register and f'target = "{commits[30]}"' in register
+    for baseline, target in ((29, 30), (25, 33), (28, 31)):
+        within = checked(perf, commits[baseline], commits[target])
+        assert within["accepted"] == "it checks its input"
+    later = checked(perf, *commits[31:33])
+    assert (later["since"], later["finding"]) == ("", ""), "what is accepted is known"
+
+
+def test_a_second_step_of_single_values_is_that_of_its_own_pair(
+    project: Project, perf: Perf
+) -> None:
+    commits = grow(project, 36)
+    store(*apart(commits, [1.0] * 30 + [1.5] * 4 + [3.0] * 2, count=1))
+    second = checked(perf, *commits[33:35])
+    assert (second["word"], second["since"]) == ("suspected", "")
+    assert abs(second["effect"] - 1) < 0.2, "against the level since the first step"
+    assert checked(perf, commits[33], commits[35], code=3)["since"] == commits[34]
+    assert checked(perf, commits[34], commits[35])["since"] == commits[34]
+
+
+def test_a_step_of_single_values_that_may_lie_between_is_no_earlier_one() -> None:
+    chance = Random(78)
+    levels = [chance.gauss(0, 0.02) + (0.03 if turn >= 60 else 0) for turn in range(67)]
+    names = [f"{turn:040x}" for turn in range(67)]
+
+    def at(target: int) -> NewestSession | None:
+        past = EarlierSessions(tuple(levels[: target + 1]), tuple(names[: target + 1]))
+        return newest_sessions([Compared(past, names[target - 1], names[target])])[0]
+
+    (step,) = judge(levels).steps
+    assert (step.place, step.last) == (59, 65), "the step is at any of several commits"
+    within, behind = at(65), at(66)
+    assert within and behind and within.since == behind.since == names[59]
+    assert (within.earlier, behind.earlier) == (False, True)
 
 
 def test_few_single_values_support_a_suspicion_and_a_usual_one_settles_nothing(
@@ -500,7 +569,7 @@ def test_single_values_at_a_new_level_are_what_the_history_says(
     store(*apart(commits, levels, count=1))
     (step,) = printed(perf)["findings"]
     assert commits.index(step["last"]) >= 75
-    (change,) = json.loads(perf("check", "--json", code=None).out)["changes"]
+    change = checked(perf, commits[70], commits[79], code=3)
     assert (change["word"], change["metric"]) == ("degradation", "wall")
     # of the last 60 measured ancestors, where the history has all
     assert change["effect"] == pytest.approx(step["effect"], abs=0.005)

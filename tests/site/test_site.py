@@ -740,7 +740,7 @@ def test_the_detailed_chart_joins_versions_that_differ_by_a_bold_line(
     opened = tab(series(site))
     assert opened.run("document.querySelectorAll('#detail .version').length") == COMMITS
     assert opened.run("document.querySelectorAll('#detail line.bold').length") == 3
-    assert "against the level of 12 earlier commits, since" in opened.run("document.body.innerText")
+    assert "is slower since" in opened.run("document.body.innerText")
     assert opened.run("document.querySelectorAll('#detail line.bold.accepted').length") == 1
     assert opened.run("document.querySelectorAll('#detail .mean.alone').length") == 7
     assert "differ from the one before" in opened.run(

@@ -35,11 +35,13 @@ from perfvcs.check.samples.scale import (
     too_coarse,
 )
 from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVerdict, state
-from perfvcs.check.vocabulary import Word, direction
+from perfvcs.check.vocabulary import Word, comparative, direction
 from perfvcs.statistics.changepoints.newest import SUPPORT
 from perfvcs.statistics.multiplicity import q_values
 from perfvcs.statistics.sessions import aa_floor
 from perfvcs.system.numeric import np
+from perfvcs.text.quantity import change as effect_text
+from perfvcs.text.words import metric_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,10 +80,11 @@ class LogMedian(PairMethod):
     effect, 20 %. A single execution is compared with the level of the history, of which the
     baseline must be a part: a value that chance explains in 1 of 10,000 cases at most, or that the
     one before confirms, is a change; it is ``suspected`` in 1 of 1,000 cases, and where fewer than
-    ten earlier sessions support the level. Pairs that several hosts measured have the variance
-    between hosts in their interval (``statistics.hosts``), and each host's result is stated if they
-    differ. Times are adjusted to one pace of the machine, if that was read. Source: Kalibera, Jones
-    2013; Kalibera 2006, ch. 7; Benjamini, Hochberg 1995; Huber 1981, sections 6.4-6.5.
+    ten earlier sessions support the level. What changed before the baseline is only said. Pairs
+    that several hosts measured have the variance between hosts in their interval
+    (``statistics.hosts``), and each host's result is stated if they differ. Times are adjusted to
+    one pace of the machine, if that was read. Source: Kalibera, Jones 2013; Kalibera 2006, ch. 7;
+    Benjamini, Hochberg 1995; Huber 1981, sections 6.4-6.5.
     """
 
     name: ClassVar[str] = "log-median"
@@ -99,12 +102,13 @@ class LogMedian(PairMethod):
         alone = self._alone(scaled)
         changes = []
         for number, sample in enumerate(scaled):
-            result = results[number]
-            change = alone.get(number)
-            if change is None:
-                finding = disagreement(sample, result, unlike[number])
-                change = self._judge(sample, result, q[number], finding)
-            changes.append(change)
+            result, session = results[number], alone.get(number)
+            if session and not session.earlier:
+                changes.append(self._by_level(sample, session))
+                continue
+            finding = disagreement(sample, result, unlike[number])
+            change = self._judge(sample, result, q[number], finding)
+            changes.append(_since(change, sample, session) if session else change)
         return changes
 
     def _estimates(self, scaled: Sequence[Scaled]) -> list[Estimate]:
@@ -176,9 +180,9 @@ class LogMedian(PairMethod):
             CLOCK_STEPS * scaled.step / scaled.value,
         )
 
-    def _alone(self, scaled: Sequence[Scaled]) -> dict[int, Change]:
-        """The verdicts on sides of one execution, by the level of the history, where that can say
-        more than two values do.
+    def _alone(self, scaled: Sequence[Scaled]) -> dict[int, NewestSession]:
+        """What the level of the history says of sides of one execution, where that is more than two
+        values do, and at least delta.
         """
         asked = {
             number: compared
@@ -186,24 +190,23 @@ class LogMedian(PairMethod):
             if (compared := _compared_alone(sample))
         }
         sessions = newest_sessions(list(asked.values()))
-        changes = {
-            number: self._by_level(scaled[number], session, asked[number].target)
+        return {
+            number: session
             for number, session in zip(asked, sessions, strict=True)
-            if session
+            if session and abs(session.difference) >= self._bar(scaled[number])
         }
-        return {number: change for number, change in changes.items() if change}
 
-    def _by_level(self, scaled: Scaled, newest: NewestSession, target: str) -> Change | None:
-        """The verdict on the commit ``target`` by its unusual session; None where that is less than
-        delta away.
-        """
+    def _bar(self, scaled: Scaled) -> float:
+        """How far one execution has to be from the level."""
+        return scaled.bar(self.least(scaled.pair.case, scaled.value))
+
+    def _by_level(self, scaled: Scaled, newest: NewestSession) -> Change:
+        """The verdict on a commit by its unusual session."""
         pair = scaled.pair
-        delta, level = self.least(pair.case, scaled.value), exp(newest.expected)
+        level, bar = exp(newest.expected), self._bar(scaled)
+        target = pair.past.commits[-1]
         since = "" if newest.since == target else newest.since
         after = f", since {since[:10]}" if since else ""
-        bar = scaled.bar(delta)
-        if abs(newest.difference) < bar:
-            return None
         word: Word = direction(pair.about, newest.difference)
         reason = ""
         if newest.word != "changed":
@@ -224,7 +227,8 @@ class LogMedian(PairMethod):
                 reason=reason,
                 finding=f"against the level of {newest.support} earlier commits{after}",
                 since=since,
-                delta=delta,
+                preceding=newest.preceding,
+                delta=self.least(pair.case, scaled.value),
                 confidence=SINGLE,
                 gate=word == "degradation" and (newest.low > bar or newest.high < -bar),
             ),
@@ -289,6 +293,20 @@ class LogMedian(PairMethod):
                 return "inconclusive", Undecided.FAR
             return ("inconclusive", FROM_DIFFERENT_SESSIONS) if apart else ("same", "")
         return "inconclusive", FROM_DIFFERENT_SESSIONS if apart else Undecided.WIDE
+
+
+def _since(change: Change, scaled: Scaled, newest: NewestSession) -> Change:
+    """A change that says that the level was another one before the baseline."""
+    worse = direction(scaled.pair.about, newest.difference) == "degradation"
+    is_so = "is" if newest.word == "changed" else "may be"
+    low, high = (scaled.relative(end) for end in (newest.low, newest.high))
+    effect = effect_text(scaled.relative(newest.difference) or 0.0, low, high)
+    return replace(
+        change,
+        since=newest.since,
+        finding=f"{is_so} {comparative(change.unit, worse=worse)} since {newest.since[:10]}:"
+        f" {metric_name(change.metric)} {effect}",
+    )
 
 
 def _widened(result: Estimate, rounding: float) -> Estimate:

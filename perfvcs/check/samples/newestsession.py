@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.statistics.changepoints.judgement import Judgement
+    from perfvcs.statistics.changepoints.newest import NewestValue
     from perfvcs.statistics.changepoints.steps import ChangePoint
 
 EARLIER_SESSIONS = 10  # earlier sessions among which a usual value has some above and some below
@@ -30,7 +31,9 @@ class NewestSession(Struct, frozen=True):
     ``word``: ``changed`` where the session before is as far away, or chance is below 1 in 10,000
     and at least ten sessions support the level; ``suspected`` where one session is far away alone
     and chance is not as small, or fewer support the level. ``support`` counts the sessions at the
-    level, and ``since`` is the commit from which on they are elsewhere.
+    level, ``since`` is the commit from which on they are elsewhere, and ``preceding`` the measured
+    one before that. ``earlier``: the baseline is elsewhere already, so that what lies between it
+    and the target has changed nothing.
     """
 
     word: Literal["changed", "suspected"]
@@ -41,6 +44,8 @@ class NewestSession(Struct, frozen=True):
     chance: float
     support: int
     since: str
+    preceding: str
+    earlier: bool
 
 
 class Compared(NamedTuple):
@@ -49,6 +54,11 @@ class Compared(NamedTuple):
     past: EarlierSessions
     baseline: str
     target: str
+
+    @property
+    def place(self) -> int:
+        """The index of the baseline's last session."""
+        return len(self.past.commits) - 1 - self.past.commits[::-1].index(self.baseline)
 
     @property
     def is_judged(self) -> bool:
@@ -92,12 +102,22 @@ def newest_sessions(compared: Sequence[Compared]) -> list[NewestSession | None]:
 def _newest_session(compared: Compared, judgement: Judgement) -> NewestSession | None:
     past, newest = compared.past, judgement.newest
     starts = [0, *(step.place for step in judgement.steps)]
+    before = None
     if judgement.steps and starts[-1] >= len(past.means) - NEWEST_SESSIONS:
         if compared.baseline not in past.commits[starts[-2] :]:
             return None
-        return _of_step(judgement.steps[-1], past, starts[-2])
+        before = _of_step(compared, judgement.steps[-1], starts[-2])
+        if judgement.steps[-1].last > compared.place:
+            return before
     if newest is None or not newest.reported or compared.baseline not in past.commits[starts[-1] :]:
-        return None
+        return before
+    return _of_value(compared, newest)
+
+
+def _of_value(compared: Compared, newest: NewestValue) -> NewestSession:
+    """A newest value that is not at the present level."""
+    past = compared.past
+    place = newest.place if newest.since is None else newest.since
     difference = newest.value - newest.expected
     return NewestSession(
         "changed" if newest.word == "changed" else "suspected",
@@ -107,17 +127,20 @@ def _newest_session(compared: Compared, judgement: Judgement) -> NewestSession |
         newest.value - newest.low,
         newest.chance,
         newest.support,
-        past.commits[newest.place if newest.since is None else newest.since],
+        past.commits[place],
+        past.preceding(place),
+        place <= compared.place,
     )
 
 
-def _of_step(step: ChangePoint, past: EarlierSessions, begin: int) -> NewestSession | None:
+def _of_step(compared: Compared, step: ChangePoint, begin: int) -> NewestSession | None:
     """A step of the history among the newest sessions, whose level before begins at ``begin``; None
     where the series was there before for as long.
     """
     from perfvcs.statistics.changepoints.newest import visited
     from perfvcs.statistics.changepoints.steps import scale
 
+    past = compared.past
     values, levels = np.array(past.means), (step.before, step.after)
     sides = values[begin : step.place], values[step.place :]
     if visited(*sides, levels, float(scale(values)[-1])):
@@ -125,5 +148,15 @@ def _of_step(step: ChangePoint, past: EarlierSessions, begin: int) -> NewestSess
     low, high = step.interval()
     support = step.place - begin
     word: Literal["changed", "suspected"] = "changed" if support >= SUPPORT else "suspected"
-    since = past.commits[step.place]
-    return NewestSession(word, step.before, step.effect, low, high, step.p, support, since)
+    return NewestSession(
+        word,
+        step.before,
+        step.effect,
+        low,
+        high,
+        step.p,
+        support,
+        past.commits[step.place],
+        past.preceding(step.place),
+        step.last <= compared.place,
+    )
