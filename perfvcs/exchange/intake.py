@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from perfvcs.errors import PerfError, UsageError
+from perfvcs.exchange.importedturn import ImportedTurn, StoredTurns
 from perfvcs.exchange.sources import FORMAT, STDIN, ImportSources, Source, session_of
 from perfvcs.formats import UNKNOWN, NoResults, UnreadableFile, content, decode_all, read_all
 from perfvcs.formats.criterion import joined
@@ -41,7 +42,8 @@ class Intake:
     ``name`` is the job's, whatever a file says. ``in_turns``: the files were measured together, run
     by run, so that they are one session. ``renamed`` are the present ids of commits by their former
     ones, as files have them. ``options`` are those of the format. Of versions of one measurement,
-    as `perf process` makes them, the one that is stored stays, else the first one comes. Memory
+    as `perf process` makes them, the one that is stored stays, else the first one comes; what is
+    stored already stays as it was imported. Memory
     holds one profile at a time. ``defect`` is the first error that no reader may raise: the other
     files are stored anyway, then the caller raises it.
     """
@@ -63,7 +65,6 @@ class Intake:
     empty: int = 0
     titles: set[str] = field(default_factory=set)
     notes: dict[str, list[str]] = field(default_factory=dict)
-    _before: dict[str, set[str]] = field(default_factory=dict)
     _first: dict[tuple[str, str], str] = field(default_factory=dict)
     _turns: dict[tuple[str, str], Path] = field(default_factory=dict)
 
@@ -102,7 +103,7 @@ class Intake:
             )
         finally:
             self._dates.close()
-        self.paths = list(dict.fromkeys(path for path in paths if not self._was_there(path)))
+        self.paths = list(dict.fromkeys(path for path in paths if not self._stored.had(path)))
         self.known = len(paths) - len(self.paths)
 
     def lines(self) -> list[str]:
@@ -112,6 +113,7 @@ class Intake:
             f"stored {counted(count, 'profile')}"
             + (f", {self.known} already stored" if self.known else "")
         ]
+        lines += self._stored.lines()
         if self.versions:
             lines.append(
                 f"left out {self.versions}: the same measurement is stored in another version, see"
@@ -158,9 +160,10 @@ class Intake:
         for source in sources:
             try:
                 for profile in self._read(source):
-                    placed = self._in_session(profile, session, source) if session else profile
+                    own = self._in_session(profile, session, source) if session else profile
                     # what cannot be stored is this file's error, not the end of all
-                    document = _encoded(placed, source)
+                    document = _encoded(own, source)
+                    placed, document = self._stored.as_stored(own, document)
                     if self._is_another_version(placed, document):
                         self.versions += 1
                     else:
@@ -184,15 +187,6 @@ class Intake:
             " follows, please report it"
         )
 
-    def _was_there(self, path: str) -> bool:
-        """Whether the store had a profile at a path before; looked up commit by commit, since a
-        store may have a million.
-        """
-        commit = path.split("/")[1]
-        if commit not in self._before:
-            self._before[commit] = set(self.repository.index.paths(commit))
-        return path in self._before[commit]
-
     def _is_another_version(self, profile: Profile, document: bytes) -> bool:
         """Whether the store has, or gets from an earlier file, the same measurement before or after
         another postprocessor.
@@ -200,14 +194,14 @@ class Intake:
         With both, verdicts would count it twice.
         """
         path = path_of(profile, document)
-        if self._was_there(path):
+        if self._stored.had(path):
             return False
         first = profile.origin or hashlib.sha256(document).hexdigest()
         if self._first.setdefault((profile.commit, first), path) != path:
             return True
         folder, _, name = path.rpartition("/")
         unprocessed = f"{folder}/{name.rpartition('-')[0]}-{first[:12]}.json"
-        return self._was_there(unprocessed) or any(
+        return self._stored.had(unprocessed) or any(
             made.startswith(folder) for made in self.repository.index.made_from(first)
         )
 
@@ -259,17 +253,13 @@ class Intake:
                 f"{source.path}: {first} is of the same benchmark and commit: put the runs of both"
                 " into one file, or import them in a call of their own"
             )
-        versions = list(dict.fromkeys(self.commits))
-        return msgspec.structs.replace(
-            profile,
-            collected=msgspec.structs.replace(profile.collected, session=session),
-            design=msgspec.structs.replace(
-                profile.design,
-                order="interleaved",
-                version=versions.index(profile.commit),
-                versions=versions,
-            ),
-        )
+        versions = tuple(dict.fromkeys(self.commits))
+        version = versions.index(profile.commit)
+        return ImportedTurn(session, "interleaved", version, versions).in_session(profile)
+
+    @cached_property
+    def _stored(self) -> StoredTurns:
+        return StoredTurns(self.repository.index)
 
     @cached_property
     def _head(self) -> str:

@@ -227,13 +227,13 @@ def _describes(path: Path) -> bool:
 
 
 def session_of(sources: Sequence[Source]) -> str:
-    """The name of what was measured together, by its content: the same files give the same
-    session.
+    """The name of what was measured together, by its content: the same files give the same session
+    in any order.
     """
-    digest = hashlib.sha256()
+    names = []
     for source in sources:
         with suppress(PerfError):  # reported when it is read
-            digest.update(
+            names.append(
                 hashlib.sha256(content(source.path)).digest() + (source.commit or "").encode()
             )
-    return f"in-turns-{digest.hexdigest()[:12]}"
+    return f"in-turns-{hashlib.sha256(b''.join(sorted(names))).hexdigest()[:12]}"

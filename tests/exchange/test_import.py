@@ -161,6 +161,50 @@ def test_other_files_are_another_session(perf: Perf, turns: list[str]) -> None:
     assert len({profile.collected.session for profile in stored()}) == 2
 
 
+@pytest.mark.usefixtures("commits")
+def test_the_same_files_in_another_order_are_already_stored(perf: Perf, turns: list[str]) -> None:
+    perf(*turns, "--in-turns")
+    command, old, new, first, base, second, head, *rest = turns
+    swapped = [command, new, old, first, head, second, base, *rest]
+    assert perf(*swapped, "--in-turns").out == "stored 0 profiles, 2 already stored\n"
+    table("third.csv", [1.0, 1.1])
+    Path("third.csv").rename("old.csv")
+    said = perf(*swapped, "--in-turns").out
+    assert said == "stored 1 profile, 1 already stored\n"
+
+
+@pytest.mark.usefixtures("commits")
+@pytest.mark.parametrize("first", [True, False])
+def test_the_same_files_imported_in_another_mode_stay_as_they_are(
+    perf: Perf, turns: list[str], *, first: bool
+) -> None:
+    modes = [[], ["--in-turns"]]
+    before, after = modes[first], modes[not first]
+    as_before = "measured in turns on 2 commits" if first else "measured apart"
+    perf(*turns, *before)
+    kept = stored()
+    assert perf(*turns, *after).out == (
+        "stored 0 profiles, 2 already stored\n"
+        f"2 profiles stay as {as_before}: `perf rm` them to import them anew\n"
+    )
+    assert stored() == kept
+    perf("rm", "HEAD")
+    perf("rm", "HEAD~1")
+    assert perf(*turns, *after).out == "stored 2 profiles\n"
+
+
+@pytest.mark.usefixtures("commits")
+def test_files_that_were_processed_are_not_imported_in_another_mode(
+    perf: Perf, turns: list[str]
+) -> None:
+    perf(*turns)
+    perf("process", "HEAD", "normalizer")
+    said = perf(*turns, "--in-turns").out
+    assert said.startswith("stored 0 profiles, 1 already stored\n2 profiles stay as measured apart")
+    assert "left out 1: the same measurement is stored in another version" in said
+    assert len(stored()) == 2
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
