@@ -28,13 +28,15 @@ def settling(
     scheduler: str = "",
     products: Sequence[str] = (),
     seeded: Container[str] = (),
+    typed: str | None = None,
 ) -> list[str]:
     """The next steps, a line each; none where nothing is open.
 
     ``pairs`` is how many were just measured in turns, on the hosts of a ``scheduler`` if there is
     one; ``noise`` says of a job's label what disturbed its measurement, with the cure. ``products``
     are the names of the sides that are no revisions; ``seeded`` are the labels of the jobs whose
-    command gets the seed.
+    command gets the seed. ``typed`` is the command, as a shell takes it, that no perf.toml has;
+    empty where nobody can type it again.
     """
     undecided = [
         change for change in report.changes if change.word not in ONE_SIDED and not change.settled
@@ -50,9 +52,14 @@ def settling(
         command = f"perf collect {against}" if len(products) > 1 else f"perf check {against}"
         return [f"To settle it: {command}{on_hosts(scheduler)}"]
     measuring, hosts = f"perf check --measure{_named(report)}", on_hosts(scheduler)
+    if typed is not None:
+        sides = _collected(report)
+        if not (typed and sides):
+            return ["To settle it, make its command a job: perf init"]
+        measuring, hosts = f"perf collect {sides}", f"{hosts} -- {typed}"
     pairs = pairs or _pairs(ours)
     if not pairs:
-        return [f"To settle it: {measuring}"]
+        return [f"To settle it: {measuring}{hosts}"]
     steps = [_more(ours, pairs, measuring, hosts)]
     job, _ = Counter(change.job for change in ours).most_common(1)[0]
     fact, _, cure = noise(job).partition(": ")
@@ -106,6 +113,16 @@ def _named(report: Report) -> str:
     if new.endswith("+"):
         return f"{' HEAD HEAD' * (old == new)}{report.about}"
     return f" {old.rstrip('+')} {new}{report.about}"
+
+
+def _collected(report: Report) -> str:
+    """Both sides as `perf collect` takes them; empty for HEAD with and without changes on top, of
+    which it measures one.
+    """
+    old, new = revision(report.baseline).rstrip("+"), revision(report.target)
+    if old == new.rstrip("+"):
+        return ""
+    return f"{old} HEAD" if new.endswith("+") else f"{old} {new}"
 
 
 def _pairs(undecided: Sequence[Change]) -> int:

@@ -23,7 +23,7 @@ from perfvcs.index.lines import Course, Line
 from perfvcs.profile import Environment
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.repository import Repository
-from perfvcs.repository.benchmarks import has_line
+from perfvcs.repository.benchmarks import configured_labels, has_line
 from perfvcs.statistics.changepoints.steps import BY_SERIES, Detector
 
 # benchmark, collector, metric, and the environment's fingerprint
@@ -55,7 +55,8 @@ class Overview(msgspec.Struct, frozen=True):
     was settled in turns, ``unusable`` counts values without a logarithm that were left out,
     ``aside`` measured commits on branches that were merged. ``unlisted`` are degradations that
     `perf check` has reported, and that are not among the findings; ``compared``: it has reported
-    on each two measured neighbours. ``standings`` are those of the findings, by their ``id``.
+    on each two measured neighbours. ``standings`` are those of the findings, by their ``id``;
+    ``configured`` has the labels of perf.toml's jobs.
     """
 
     findings: Sequence[Finding]
@@ -73,6 +74,7 @@ class Overview(msgspec.Struct, frozen=True):
     unlisted: Sequence[Unlisted]
     compared: bool
     standings: Mapping[int, Standing]
+    configured: frozenset[str]
 
     def of_newest(self, commits: int | None) -> Sequence[Finding]:
         """The findings of the newest commits that have any; of all for None."""
@@ -160,6 +162,7 @@ def _overview(
         unlisted(repository, commits, lines, courses, judgements, shortest),
         bool(short) and all(recall(*pair) for pair in neighbours),
         standings(repository, lines, courses, judgements, commits) if findings else {},
+        frozenset(configured_labels(repository)),
     )
 
 

@@ -27,12 +27,13 @@ from perfvcs.reports.plainlines import (
     summed_up,
     together,
 )
+from perfvcs.repository.benchmarks import typed_words
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import apart, counted, metric_name, plural
 
 if TYPE_CHECKING:
-    from perfvcs.history.finding import Direction
+    from perfvcs.history.finding import Direction, Finding
     from perfvcs.history.overview import Overview
     from perfvcs.index.lines import Line
 
@@ -293,12 +294,9 @@ def _ending(
         ),
         None,
     )
-    if wide is not None:
-        name = typed(f"{title(wide.line)}, {metric_name(wide.line.metric)}")
+    if wide is not None and (command := _locating(overview, wide)):
         yield from stepped(
-            f"Next: find which of {wide.commits:,} commits it was:"
-            f" perf bisect {wide.first[:10]}^ {wide.last[:10]} -- {name}",
-            COLUMNS,
+            f"Next: find which of {wide.commits:,} commits it was: {command}", COLUMNS
         )
     most = None if everything else MOST_LISTED_REMARKS
     for cut in overview.cuts[:most]:
@@ -340,6 +338,18 @@ def _ending(
             f"{overview.aside} measured {were} merged, not on this line: perf history A..BRANCH"
             " shows one"
         )
+
+
+def _locating(overview: Overview, wide: Finding) -> str:
+    """The command that finds the commit of a change among several; empty where nothing here can
+    measure them.
+    """
+    first, last = f"{wide.first[:10]}^", wide.last[:10]
+    if wide.line.job.label in overview.configured:
+        name = typed(f"{title(wide.line)}, {metric_name(wide.line.metric)}")
+        return f"perf bisect {first} {last} -- {name}"
+    words = typed_words(wide.line.job)
+    return f"perf collect {first}..{last} -- {words}" if words else ""
 
 
 def _short(overview: Overview, *, names: bool) -> str:

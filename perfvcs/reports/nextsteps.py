@@ -16,6 +16,7 @@ from perfvcs.environment.variables import SEED_PLACEHOLDER
 from perfvcs.git.ancestry import way
 from perfvcs.profile.naming import typed
 from perfvcs.profile.summary import SIZES
+from perfvcs.repository.benchmarks import configured_labels, typed_words
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, plural
 
@@ -65,6 +66,7 @@ def following(
             known.scheduler,
             products,
             seeded,
+            _typed(repository, known.headers, report),
         )
     if not is_committed(report):
         return []
@@ -93,6 +95,9 @@ def _located(
         better = " --improvement" * bool(first and first.change.word == "improvement")
         command = f"perf bisect{better} {old} {new}{on_hosts(known.scheduler)}{report.about}"
         are = plural(those, "is", "are")
+        typed_words = _typed(repository, known.headers, report)
+        if typed_words is not None:
+            command = f"perf collect {old}..{new} -- {typed_words}" if typed_words else "perf init"
         return [f"Next: find the commit ({those:,} between {are} not measured): {command}"]
     if measured:
         commits = counted(measured, "commit")
@@ -111,13 +116,25 @@ def _located(
     return steps
 
 
+def _typed(repository: Repository, headers: Sequence[Header], report: Report) -> str | None:
+    """The command that was typed behind `perf collect --` and is followed here, as a shell takes
+    it; None where perf.toml has a job of the report, empty where no such command is known.
+    """
+    labels = configured_labels(repository)
+    series = {change.series for change in report.changes if not change.accepted}
+    jobs = [header.job for header in headers if header.job.key in series]
+    if labels & {job.label for job in jobs} or (labels and not jobs):
+        return None
+    words = [typed_words(job) for job in jobs if job.key not in report.foreign]
+    return next(filter(None, words), None if labels else "")
+
+
 def _blamable(repository: Repository, report: Report, files: Sequence[str]) -> str | None:
     """The benchmark as `perf blame` takes it behind both revisions, empty where it needs none; None
     where it could not help: nothing became worse, no source differs, the job cannot run here, or
     executes nothing.
     """
     from perfvcs.locate.sources.grammars import family
-    from perfvcs.repository.benchmarks import configured_labels
 
     chosen = followed(report, lambda change: said(change).fails)
     if chosen is None or chosen.change.series in report.foreign or not any(map(family, files)):

@@ -165,7 +165,10 @@ def stored(repository: Repository, revisions: Sequence[str]) -> ComparedPair:
         )
         named = " ".join(revisions)
         # `perf collect` measures HEAD, which is no ancestor of it
-        measuring = f"measure both in turns with `perf check --measure{named and f' {named}'}`"
+        command = f"perf check --measure{named and f' {named}'}"
+        if not (repository.project.root / RULES_FILE).is_file():
+            command = f"perf collect {target.commit[:10]}~1 {named or 'HEAD'} -- CMD"
+        measuring = f"measure both in turns with `{command}`"
         if target.commit != repository.project.head:
             cure += f" (against HEAD it would be `perf check {named} HEAD`)"
         raise NothingToCompare(

@@ -299,6 +299,7 @@ class Repository:
         """
         from perfvcs.check import NothingToCompare, compare, earlier_sessions
         from perfvcs.check.method import BY_RULES
+        from perfvcs.profile.rules import RULES_FILE
 
         asked = asked or BY_RULES
         along = self._along(target)
@@ -312,10 +313,10 @@ class Repository:
             sides = [_of_session(side, session, settled) for side in sides]
         for state, side in zip((baseline, target), sides, strict=True):
             if not side:
-                raise NothingToCompare(
-                    f"{state.name} has no profiles: measure it with `{state.collecting}`, or both"
-                    " with `perf check --measure`"
-                )
+                cure = f"`{state.collecting}`, or both with `perf check --measure`"
+                if not (self.project.root / RULES_FILE).is_file():
+                    cure = f"`{state.collecting} -- CMD`"
+                raise NothingToCompare(f"{state.name} has no profiles: measure it with {cure}")
         criteria = criteria or self.criteria(baseline, target)
         report = compare(
             sides[0],

@@ -4,6 +4,7 @@ somebody's words mean among them.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from perfvcs.index.lines import Line
     from perfvcs.jobs.cell import Cell
+    from perfvcs.profile import Job
     from perfvcs.repository import Repository
 
 
@@ -39,6 +41,23 @@ def benchmarks(repository: Repository) -> list[Benchmark]:
 def configured_labels(repository: Repository) -> set[str]:
     """The labels of the jobs of perf.toml; none where it cannot be read."""
     return {cell.label for cell in _cells(repository)}
+
+
+def typed_words(job: Job) -> str:
+    """The words behind `perf collect --` that measure a job again, as a shell takes them; empty
+    where it needs more than them.
+    """
+    from perfvcs.jobs import matrix
+    from perfvcs.jobs.config import BadConfig, single
+
+    if not job.cmd or not job.cmd.isprintable():
+        return ""
+    with suppress(BadConfig, ValueError):  # words of other tools need not be of a shell
+        (cell,) = matrix(single(shlex.split(job.cmd)))
+        # quoted as anybody may paste it
+        if (cell.cmd, cell.label, cell.collector_name) == (job.cmd, job.label, job.collector):
+            return job.cmd
+    return ""
 
 
 def configured(cell: Cell) -> Benchmark:

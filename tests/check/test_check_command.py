@@ -180,7 +180,7 @@ def test_the_last_verdict_is_remembered(project: Project, perf: Perf) -> None:
     [
         (("nope", "HEAD"), 2, "not a revision"),
         (("HEAD~1", "HEAD"), 4, "perf collect"),
-        ((), 4, "perf check --measure"),
+        ((), 4, "~1 HEAD -- CMD"),
         (("HEAD", "HEAD", "HEAD"), 2, "at most"),
         (("--method", "log-medain"), 2, "did you mean"),
         (("--delta", "-1"), 2, "delta"),
@@ -205,6 +205,14 @@ def test_what_cannot_be_checked_names_the_cure(
     said = perf("check", *arguments, code=code)
     assert cure in said.err
     assert said.err.count("\n") == 1
+
+
+def test_what_has_no_baseline_is_measured_by_the_jobs_of_a_configuration(
+    project: Project, perf: Perf
+) -> None:
+    project.configure()
+    store(sample_profile(commit=project.commit("one")))
+    assert "measure both in turns with `perf check --measure`" in perf("check", code=4).err
 
 
 @pytest.mark.slow

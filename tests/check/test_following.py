@@ -13,17 +13,20 @@ from test_check_command import Perf, measured, store
 
 from perfvcs.check import compare
 from perfvcs.profile import Collected, Design, Environment, Job, Metric, Resources
+from perfvcs.profile.summary import Header
 from perfvcs.reports.causes import CAUSE_KINDS, changed_files, functions
 from perfvcs.reports.nextsteps import Known, following
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 
+SORT = '[[job]]\nname = "sort"\ncmd = "./sort"\n'
 ALLOCATED = Metric("B", "none", "deterministic")
 
 
 def test_commits_between_that_nobody_measured_are_to_be_searched(
     project: Project, perf: Perf
 ) -> None:
+    project.write("perf.toml", SORT)
     one = project.commit("one")
     project.commit("two")
     project.commit("three")
@@ -38,6 +41,7 @@ def test_commits_between_that_nobody_measured_are_to_be_searched(
 
 
 def test_the_commit_of_an_improvement_is_searched_as_one(project: Project, perf: Perf) -> None:
+    project.write("perf.toml", SORT)
     one = project.commit("one")
     project.commit("two")
     three = project.commit("three")
@@ -47,12 +51,13 @@ def test_the_commit_of_an_improvement_is_searched_as_one(project: Project, perf:
 
 
 def test_what_hosts_measured_is_searched_on_the_same_hosts(project: Project) -> None:
+    project.write("perf.toml", SORT)
     one = project.commit("one")
     project.commit("two")
     three = project.commit("three")
     before, after = interleaved([one, three], [noisy(0.01), noisy(0.011, seed=2)])
     sides, report = (State(one), State(three)), compare([before], [after])
-    known = Known((), 10, "tcp://hosts:8786")
+    known = Known([Header.of(after)], 10, "tcp://hosts:8786")
     (said,) = following(Repository.find(create=True), *sides, report, known)
     assert said.startswith("Next: find the commit (1 between is not measured): perf bisect ")
     assert said.endswith(" --scheduler tcp://hosts:8786")

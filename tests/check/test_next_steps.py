@@ -334,6 +334,34 @@ def native(project: Project, perf: Perf) -> tuple[str, ...]:
     return ("check", "HEAD~2", "HEAD")
 
 
+def typed(project: Project, perf: Perf, revisions: str, count: int) -> None:
+    """A command without a perf.toml, measured so many times on revisions."""
+    for times in ({"sort": 0.012}, {"sort": 0.012}, {"sort": 0.02}):
+        files = {"work.py": WORK, "times.json": json.dumps(times)}
+        project.commit(f"times {times}", **files)
+    perf("collect", *revisions.split(), "-n", f"{count}", "--quiet", "--", "python3", "work.py")
+
+
+@situation("a typed command, open")
+def typed_open(project: Project, perf: Perf) -> tuple[str, ...]:
+    typed(project, perf, "HEAD~1 HEAD", 3)
+    return ("check",)
+
+
+@situation("a typed command, and a commit between")
+def typed_between(project: Project, perf: Perf) -> tuple[str, ...]:
+    typed(project, perf, "HEAD~2 HEAD", 5)
+    return ("check",)
+
+
+@situation("a typed command with changes")
+def typed_dirty(project: Project, perf: Perf) -> tuple[str, ...]:
+    typed(project, perf, "HEAD", 3)
+    project.write("times.json", json.dumps({"sort": 0.03}))
+    perf("collect", "-n", "3", "--quiet", "--", "python3", "work.py")
+    return ("check",)
+
+
 class Report:
     """What a command reports: its claims, its next step as printed, and the first id."""
 
@@ -416,3 +444,25 @@ def test_a_report_says_which_of_the_stored_pairs_it_is_by(project: Project, perf
     assert line.startswith("Judged by the 6 pairs of this call; by all 11 that are stored:")
     (words,) = steps(again[again.index("Judged by") :].partition("Next:")[0])
     assert "Judged by 11 pairs of 2 sessions." in perf(*words, code=3).out
+
+
+def test_a_next_step_of_a_typed_command_names_it(project: Project, perf: Perf) -> None:
+    typed(project, perf, "HEAD~2 HEAD", 3)
+    sides = f"{project.git('rev-parse', 'HEAD~2')[:10]} {project.git('rev-parse', 'HEAD')[:10]}"
+    said = perf("check", code=0).out
+    assert f"perf collect {sides} -- python3 work.py" in said and "--measure" not in said
+    project.write("perf.toml", JOB.replace('"work"', '"other"'))
+    assert f"perf collect {sides} -- python3 work.py" in perf("check", code=0).out
+    project.write("perf.toml", JOB.replace('"work"', '"work.py"'))
+    assert f"perf check --measure {sides}" in perf("check", code=0).out
+
+
+def test_without_a_configuration_an_unmeasured_side_is_measured_by_a_command(
+    project: Project, perf: Perf
+) -> None:
+    typed(project, perf, "HEAD", 1)
+    head = project.git("rev-parse", "HEAD")[:10]
+    said = perf("check", code=4).err
+    assert f"`perf collect {head}~1 HEAD -- CMD`" in said
+    said = perf("check", "HEAD~1", "HEAD", code=4).err
+    assert " -- CMD`" in said and "--measure" not in said
