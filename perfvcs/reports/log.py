@@ -4,16 +4,15 @@ benchmark.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.reports.commitprofiles import ProfileCount, measured_commits, profile_counts
 from perfvcs.reports.trends import MetricTrend, cells, trends
 from perfvcs.repository.benchmarks import has_line
 from perfvcs.repository.strangers import elsewhere
@@ -58,13 +57,16 @@ class StepRow(msgspec.Struct, frozen=True):
 
 
 class CommitRow(msgspec.Struct, frozen=True):
-    """A commit with the number of its profiles."""
+    """A commit with the number of its profiles, and how many ``others`` there are: with other
+    changes on top, or of products.
+    """
 
     commit: str
     title: str
     author: str
     when: str
     profiles: int
+    others: int
     verdict: LastVerdict | None
     steps: list[StepRow]
 
@@ -97,7 +99,7 @@ class Log(msgspec.Struct, frozen=True):
     """
 
     commits: Sequence[Commit]
-    counts: dict[str, int]
+    counts: dict[str, ProfileCount]
     verdicts: dict[str, LastVerdict]
     trends: Sequence[MetricTrend]
     marks: Mapping[str, Sequence[Finding]]
@@ -113,11 +115,13 @@ class Log(msgspec.Struct, frozen=True):
         shown = [step for steps in steps_of.values() for step in steps[:MOST_MARKS]]
         marks = _marked(shown, self.standings)
         for commit in self.commits:
-            count = self.counts.get(commit.id, 0)
-            profiles = counted(count, "profile") if count else "-"
+            count = self.counts[commit.id]
+            profiles = counted(count.own, "profile") if count.own else "-"
             yield (
                 f"{commit.id[:10]}  {commit.when[:10]}  {shorten(commit.title, 38):38}  {profiles}"
             )
+            if count.remark:
+                yield f"            {count.remark}"
             if verdict := self.verdicts.get(commit.id):
                 yield f"            {described(verdict)}"
             steps = steps_of[commit.id]
@@ -159,7 +163,8 @@ class Log(msgspec.Struct, frozen=True):
                 CommitRow,
                 commit,
                 commit=commit.id,
-                profiles=self.counts.get(commit.id, 0),
+                profiles=self.counts[commit.id].own,
+                others=self.counts[commit.id].others,
                 verdict=self.verdicts.get(commit.id),
                 steps=[_step(step, self.standings[id(step)]) for step in self._findings(commit.id)],
             )
@@ -257,10 +262,8 @@ def log_of(
     from perfvcs.history.marks import Marks, marks
 
     walk = repository.project.walk(revision)
-    counts = repository.index.counts if not benchmarks else partial(_counts, repository, benchmarks)
     if not everything:
-        walk = repository.with_profiles(walk)
-        walk = (commit for commit in walk if not benchmarks or counts([commit]))
+        walk = measured_commits(repository, walk, benchmarks)
     ids = list(islice(walk, number))
     details = repository.project.describe(ids)
     changes = marks(repository, revision) if ".." not in revision else Marks({}, {})
@@ -270,23 +273,13 @@ def log_of(
     }
     return Log(
         [details[commit] for commit in ids if commit in details],
-        counts(ids),
+        profile_counts(repository, ids, benchmarks),
         last_verdicts(repository, ids, benchmarks),
         trends(repository, ids, benchmarks),
         findings,
         changes.standings,
         changes.complete,
         "" if ids else elsewhere(repository),
-    )
-
-
-def _counts(
-    repository: Repository, benchmarks: BenchmarkFilter, commits: Iterable[str]
-) -> dict[str, int]:
-    """How many profiles of the jobs of some benchmarks each commit has; of those that have any."""
-    jobs = ((header, header.job) for header in repository.index.headers(commits))
-    return Counter(
-        header.commit for header, job in jobs if benchmarks.has_job(job.label, job.collector)
     )
 
 

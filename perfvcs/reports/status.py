@@ -16,6 +16,7 @@ from perfvcs.jobs.config import KEEP, load
 from perfvcs.measure.announcement import running, unfinished
 from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.profile.rules import RULES_FILE
+from perfvcs.reports.commitprofiles import standing
 from perfvcs.reports.log import described, last_verdicts
 from perfvcs.reports.trends import MetricTrend, cells, leading, trends
 from perfvcs.text.characters import COLUMNS, shorten
@@ -119,6 +120,7 @@ class StatusDocument(msgspec.Struct, frozen=True, kw_only=True):
     unfinished: list[UnfinishedSession]
     remote: RemoteDifference | None
     running: Sequence[RunningSession]
+    standing: str
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -139,6 +141,7 @@ class Status(msgspec.Struct, frozen=True):
     pythons: Taken | None = None
     keep: int = KEEP
     repositories: Sequence[str] = ()
+    standing: str = ""
 
     @property
     def dirty(self) -> bool:
@@ -164,6 +167,8 @@ class Status(msgspec.Struct, frozen=True):
             )
         if self.problem:
             yield shorten(self.problem, 500)
+        if self.standing:
+            yield f"  {self.standing}"
         measured = [row for row in self.rows if row.executions]
         missing = [row for row in self.rows if not row.executions]
         drawn = [*measured, *missing][:FEW_JOBS]
@@ -308,6 +313,7 @@ def status_of(repository: Repository, benchmarks: BenchmarkFilter = EVERYTHING) 
         _pythons(repository),
         keep,
         changes.repositories(),
+        standing(repository, state) if executions else "",
     )
 
 

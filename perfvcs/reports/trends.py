@@ -11,6 +11,7 @@ import msgspec
 
 from perfvcs.index.packedlevels import level
 from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.reports.commitprofiles import measured_of
 from perfvcs.text.characters import shorten, sparkline
 from perfvcs.text.quantity import quantities
 from perfvcs.text.words import metric_name, metric_rank
@@ -72,20 +73,16 @@ def trends(
     """The trends of the benchmarks (or of some) of the newest of these commits that has any, along
     all of them (newest first).
     """
-    measured = [
-        profile
-        for profile in repository.index.measured(reversed(commits))
-        if benchmarks.has_job(profile.header.job.label, profile.header.job.collector)
-    ]
+    measured = measured_of(repository, commits, benchmarks)
     if not measured:
         return []
-    newest = measured[-1].header.commit
+    newest, _ = measured[-1]
     sessions: dict[tuple[str, str, str, str], dict[str, list[float]]] = {}
     executions: Counter[tuple[str, str, str, str]] = Counter()  # on the newest commit
     units: dict[tuple[str, str, str, str], str] = {}
     places: dict[str, Environment] = {}
     jobs: dict[str, str] = {}
-    for profile in measured:
+    for commit, profile in measured:
         summaries = leading(profile, benchmarks)
         metrics = {
             summary.metric
@@ -101,7 +98,6 @@ def trends(
                 places[place.fingerprint] = place
                 jobs[name] = profile.header.job.label
                 key = (name, profile.header.job.collector, place.fingerprint, summary.metric)
-                commit = profile.header.commit
                 sessions.setdefault(key, {}).setdefault(commit, []).append(
                     math.exp(level(positive))
                 )

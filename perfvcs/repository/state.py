@@ -12,7 +12,7 @@ from perfvcs.git.changes import committed
 from perfvcs.git.project import UnknownRevision
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from perfvcs.git.project import Project
     from perfvcs.index import Index
@@ -113,6 +113,14 @@ class States:
         if dirty and all(header.dirty for header in headers):
             return State(commit, max(dirty, key=lambda changes: dirty[changes]))
         return State(commit)
+
+    def of_commits(self, commits: Iterable[str]) -> dict[str, State]:
+        """What each of some commits stands for, by their full ids."""
+        changed, head = self._index.changed(), self._project.head
+        return {
+            commit: self.of(commit) if commit in changed or commit == head else State(commit)
+            for commit in commits
+        }
 
     def product(self, name: str) -> State | None:
         """The product of this name that was measured last; None where none was."""

@@ -137,6 +137,60 @@ def test_the_value_of_a_commit_is_that_of_all_its_sessions(project: Project, per
     assert trend["executions"] == 14
 
 
+def shown(perf: Perf, text: str) -> tuple[int, float, str]:
+    """What `perf log` and `perf status` show of HEAD, which is the same: executions, wall time in
+    ms, and the line below the commit's that starts with a text.
+    """
+    (wall,) = (
+        trend
+        for trend in json.loads(perf("log", "--json").out)["trends"]
+        if trend["metric"] == "wall"
+    )
+    status = perf("status")
+    (row,) = (line.split() for line in status.out.splitlines() if line.startswith("  measured  "))
+    jobs = json.loads(perf("status", "--json").out)["jobs"]
+    (job,) = (job for job in jobs if job["executions"])
+    value = wall["values"][-1] * 1000
+    assert row[3] == f"n={wall['executions']}" and float(row[4]) == pytest.approx(value, abs=0.1)
+    assert job["executions"] == wall["executions"]
+    assert text in status.out
+    _, *rest = perf("log").out.splitlines()
+    return wall["executions"], round(value), rest[0].strip()
+
+
+def test_the_log_and_the_status_mean_the_same_by_a_head_with_changes(
+    project: Project, perf: Perf
+) -> None:
+    project.configure()
+    head = project.commit("one", **{"work.sh": ":"})
+    store(sample_profile([0.01] * 3, commit=head))
+    assert shown(perf, "measured") == (3, 10, "")
+    project.write("work.sh", ": :")
+    changes = Repository.find().working_tree.hash()
+    assert changes
+    assert shown(perf, "measured without these changes; `perf collect` measures them")[:2] == (
+        3,
+        10,
+    )
+    store(sample_profile([0.02] * 4, commit=head, dirty=changes))
+    assert shown(perf, "measured with these changes") == (
+        4,
+        20,
+        "with uncommitted changes on top; 1 other profile",
+    )
+    project.write("work.sh", ": : :")
+    assert shown(perf, "measured without these changes") == (
+        3,
+        10,
+        "and 1 profile with uncommitted changes on top",
+    )
+    project.write("work.sh", ": :")
+    project.commit("two")
+    executions, value, _ = shown(perf, "measured before it was committed")
+    assert (executions, value) == (4, 20)
+    assert perf("log", "-n1").out.split()[-1] != "-"
+
+
 @pytest.mark.slow
 def test_a_verdict_on_uncommitted_changes_is_the_status_of_these_and_no_line_of_the_log(
     project: Project, perf: Perf
