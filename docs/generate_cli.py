@@ -23,16 +23,18 @@ to Linux perf, the next `perf` on PATH, with their arguments unchanged.
 |---|---|
 | 0 | fine |
 | 1 | unexpected error |
-| 2 | usage |
+| 2 | usage, and profiles that are not there to be exported, removed or processed |
 | 3 | `perf check` found a degradation; `perf judge`: refuted |
-| 4 | nothing to compare; `perf judge`: not decided; `perf check --gate`: nothing settled; `perf check --strict`: something inconclusive |
-| 5 | collecting failed |
+| 4 | nothing to compare, draw or plan from; `perf judge`: not decided; `perf check --gate`: nothing settled; `perf check --strict`: something inconclusive |
+| 5 | collecting failed, or a compared command |
 | 6 | `perf judge` rejected the change |
-| 10 | no repository, nothing measured in it yet, or a `.perf` that is not [trusted](security.md) |
+| 10 | no git repository, no commit or no `.perf` in it yet, or a `.perf` that is not [trusted](security.md) |
 | 11 | locked by another run |
 | 12 | damaged |
 | 129, 130, 143 | ended by SIGHUP, SIGINT (Ctrl-C) or SIGTERM |
 | 141 | the reader of the output has gone (`perf log \\| head`) |
+
+Where `.perf` is there and nothing is measured, `perf log`, `perf history` and `perf status` say so, and exit with 0.
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import re
 import subprocess
@@ -13,8 +14,12 @@ import click
 import pytest
 from cases import each
 from click.testing import CliRunner, Result
+from conftest import ROOT, Project
 
-from perfvcs import __version__, cli
+from perfvcs import __version__, cli, errors
+from perfvcs.ci import civerdict
+from perfvcs.judge import ruling
+from perfvcs.reports import check
 
 SCRIPTS = Path(sys.executable).parent
 
@@ -454,3 +459,53 @@ def test_a_branch_without_commits_is_reported_in_one_line(project, perf, words, 
     assert said.code in (2, 10)
     assert said.err.count("\n") == 1
     assert "no commits yet" in said.err
+
+
+# -- the table of exit codes -----------------------------------------------------------------------
+
+CODES = re.compile(r"^\| (\d+(?:, \d+)*) \|", re.MULTILINE)
+SOURCES = Path(cli.__file__).parent
+
+
+def of_errors(kind: type[errors.PerfError]) -> set[int]:
+    return {kind.exit_code}.union(*map(of_errors, kind.__subclasses__()))
+
+
+def test_the_table_of_exit_codes_has_those_of_the_code() -> None:
+    for path in SOURCES.rglob("*.py"):
+        if "native" not in path.parts and "exit_code = " in path.read_text():
+            module = path.relative_to(SOURCES.parent).with_suffix("")
+            importlib.import_module(".".join(module.parts).removesuffix(".__init__"))
+    page = (ROOT / "docs" / "cli.md").read_text()
+    rows = {int(code) for codes in CODES.findall(page) for code in codes.split(", ")}
+    statuses = {0, check.DEGRADED, check.OPEN, *civerdict.STATUS.values(), *ruling.STATUS.values()}
+    ended = {code for code in rows if code > 128}
+    assert ended == {129, 130, 141, 143}
+    assert rows - ended == statuses | of_errors(errors.PerfError)
+
+
+READING = {
+    ("log",): 0,
+    ("history",): 0,
+    ("status",): 0,
+    ("check",): 4,
+    ("show",): 4,
+    ("plan",): 4,
+    ("export",): 2,
+    ("rm", "HEAD"): 2,
+    ("process", "HEAD", "normalizer"): 2,
+}
+
+
+def test_commands_exit_as_the_table_says_where_nothing_is_measured(project: Project) -> None:
+    def codes() -> dict[tuple[str, ...], int]:
+        return {command: perf(*command).exit_code for command in READING}
+
+    nowhere = dict.fromkeys(READING, 10)
+    assert codes() == nowhere, "no commit"
+    project.commit("one")
+    assert codes() == nowhere, "no .perf"
+    assert perf("init", "--no-try").exit_code == 0
+    assert codes() == READING
+    (project.root / ".git").rename(project.root / "elsewhere")
+    assert codes() == nowhere, "no repository"
