@@ -186,13 +186,16 @@ def chosen(known: Sequence[Benchmark], words: FilterWords, way: Way = "usual") -
 
 
 def _metric(given: str, known: Sequence[Benchmark]) -> str:
-    """The metric of that name; as it is written where nothing is stored."""
+    """The metric of that whole name; as it is written where nothing is stored."""
     measured = [item for item in known if item.metric]
     if not measured:
         return given
-    from perfvcs.profile.resolver import resolved
+    from perfvcs.profile.resolver import meant, unknown
 
-    return measured[resolved(given, measured, "metric").places[0]].metric
+    places = meant(given, measured, "metric", whole=True).places
+    if not places:
+        raise unknown(given, measured, "metric")
+    return measured[places[0]].metric
 
 
 def _units(chosen: Sequence[Benchmark]) -> frozenset[UnitAtSize]:
