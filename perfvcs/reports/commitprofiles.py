@@ -39,62 +39,65 @@ class ProfileCount(NamedTuple):
         return f"with uncommitted changes on top{more}"
 
 
-def measured_of(
-    repository: Repository, commits: Sequence[str], benchmarks: BenchmarkFilter = EVERYTHING
-) -> list[tuple[str, Measured]]:
-    """What was measured of some commits (newest first), the oldest first, each beside its commit;
-    of some benchmarks.
-    """
-    states = repository.states.of_commits(reversed(commits))
-    owners = {(state.filed, state.dirty): commit for commit, state in states.items()}
-    filed = dict.fromkeys(state.filed for state in states.values())
-    rows = [
-        (owners.get((profile.header.commit, profile.header.dirty), ""), profile)
-        for profile in repository.index.measured(filed)
-        if benchmarks.has_job(profile.header.job.label, profile.header.job.collector)
-    ]
-    places = {commit: place for place, commit in enumerate(states)}
-    return sorted((row for row in rows if row[0]), key=lambda row: places[row[0]])
+class CommitProfiles:
+    """The profiles of commits, of some benchmarks; what stands for a commit is asked once."""
 
+    def __init__(self, repository: Repository, benchmarks: BenchmarkFilter = EVERYTHING) -> None:
+        self._repository, self._benchmarks = repository, benchmarks
+        self._states: dict[str, State] = {}
 
-def profile_counts(
-    repository: Repository, commits: Iterable[str], benchmarks: BenchmarkFilter = EVERYTHING
-) -> dict[str, ProfileCount]:
-    """How many profiles each commit has, of the jobs of some benchmarks."""
-    index, states = repository.index, repository.states.of_commits(commits)
-    stored = index.counts(states)
-    counts = {commit: ProfileCount(stored.get(commit, 0)) for commit in states}
-    changed = index.changed()
-    for commit, state in states.items():
-        if benchmarks or commit in changed or state.below:
-            counts[commit] = _counted(repository, commit, state, benchmarks)
-    return counts
+    def _of(self, commits: Iterable[str]) -> dict[str, State]:
+        """What stands for each commit, in their order."""
+        asked = list(commits)
+        new = (commit for commit in asked if commit not in self._states)
+        self._states |= self._repository.states.of_commits(new)
+        return {commit: self._states[commit] for commit in asked}
 
+    def measured(self, commits: Sequence[str]) -> list[tuple[str, Measured]]:
+        """What was measured of some commits (newest first), the oldest first, each beside its
+        commit.
+        """
+        states = self._of(reversed(commits))
+        owners = {(state.filed, state.dirty): commit for commit, state in states.items()}
+        filed = dict.fromkeys(state.filed for state in states.values())
+        rows = [
+            (owners.get((profile.header.commit, profile.header.dirty), ""), profile)
+            for profile in self._repository.index.measured(filed)
+            if self._benchmarks.has_job(profile.header.job.label, profile.header.job.collector)
+        ]
+        places = {commit: place for place, commit in enumerate(states)}
+        return sorted((row for row in rows if row[0]), key=lambda row: places[row[0]])
 
-def _counted(
-    repository: Repository, commit: str, state: State, benchmarks: BenchmarkFilter
-) -> ProfileCount:
-    """Counts one by one."""
-    found: Counter[bool] = Counter()
-    for header in repository.index.headers({commit, state.filed}):
-        own = (header.commit, header.dirty) == (state.filed, state.dirty)
-        own = own and header.design.product is None
-        if benchmarks.has_job(header.job.label, header.job.collector):
-            found[own] += own or header.commit == commit
-    return ProfileCount(found[True], found[False], bool(state.dirty and not state.below))
+    def counts(self, commits: Iterable[str]) -> dict[str, ProfileCount]:
+        """How many profiles each commit has."""
+        index, states = self._repository.index, self._of(commits)
+        stored, changed = index.counts(states), index.changed()
+        return {
+            commit: (
+                self._counted(commit, state)
+                if self._benchmarks or commit in changed or state.below
+                else ProfileCount(stored.get(commit, 0))
+            )
+            for commit, state in states.items()
+        }
 
+    def _counted(self, commit: str, state: State) -> ProfileCount:
+        """Counts one by one."""
+        found: Counter[bool] = Counter()
+        for header in self._repository.index.headers({commit, state.filed}):
+            own = (header.commit, header.dirty) == (state.filed, state.dirty)
+            own = own and header.design.product is None
+            if self._benchmarks.has_job(header.job.label, header.job.collector):
+                found[own] += own or header.commit == commit
+        return ProfileCount(found[True], found[False], bool(state.dirty and not state.below))
 
-def measured_commits(
-    repository: Repository, walk: Iterator[str], benchmarks: BenchmarkFilter
-) -> Iterator[str]:
-    """The commits that have profiles of some benchmarks; the first may have been measured before it
-    was committed.
-    """
-    newest = list(islice(walk, 1))
-    for commit in chain(newest, repository.with_profiles(walk)):
-        known = not benchmarks and commit not in newest
-        if known or any(profile_counts(repository, [commit], benchmarks)[commit][:2]):
-            yield commit
+    def commits(self, walk: Iterator[str]) -> Iterator[str]:
+        """The commits that have any; the first may have been measured before it was committed."""
+        newest = list(islice(walk, 1))
+        for commit in chain(newest, self._repository.with_profiles(walk)):
+            known = not self._benchmarks and commit not in newest
+            if known or any(self.counts([commit])[commit][:2]):
+                yield commit
 
 
 def standing(repository: Repository, state: State) -> str:

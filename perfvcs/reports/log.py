@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.profile.benchmarkfilter import EVERYTHING
-from perfvcs.reports.commitprofiles import ProfileCount, measured_commits, profile_counts
+from perfvcs.reports.commitprofiles import CommitProfiles, ProfileCount
 from perfvcs.reports.trends import MetricTrend, cells, trends
 from perfvcs.repository.benchmarks import has_line
 from perfvcs.repository.strangers import elsewhere
@@ -261,9 +261,9 @@ def log_of(
     """
     from perfvcs.history.marks import Marks, marks
 
-    walk = repository.project.walk(revision)
+    walk, profiles = repository.project.walk(revision), CommitProfiles(repository, benchmarks)
     if not everything:
-        walk = measured_commits(repository, walk, benchmarks)
+        walk = profiles.commits(walk)
     ids = list(islice(walk, number))
     details = repository.project.describe(ids)
     changes = marks(repository, revision) if ".." not in revision else Marks({}, {})
@@ -273,9 +273,9 @@ def log_of(
     }
     return Log(
         [details[commit] for commit in ids if commit in details],
-        profile_counts(repository, ids, benchmarks),
+        profiles.counts(ids),
         last_verdicts(repository, ids, benchmarks),
-        trends(repository, ids, benchmarks),
+        trends(profiles, ids, benchmarks),
         findings,
         changes.standings,
         changes.complete,

@@ -16,7 +16,7 @@ from perfvcs.jobs.config import KEEP, load
 from perfvcs.measure.announcement import running, unfinished
 from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.profile.rules import RULES_FILE
-from perfvcs.reports.commitprofiles import standing
+from perfvcs.reports.commitprofiles import CommitProfiles, standing
 from perfvcs.reports.log import described, last_verdicts
 from perfvcs.reports.trends import MetricTrend, cells, leading, trends
 from perfvcs.text.characters import COLUMNS, shorten
@@ -288,7 +288,7 @@ def status_of(repository: Repository, benchmarks: BenchmarkFilter = EVERYTHING) 
     ids = [state.commit, *islice(repository.measured_ancestors(state.commit), BACK - 1)]
     drawn = {
         (trend.label, trend.collector): trend
-        for trend in reversed(trends(repository, ids, benchmarks))
+        for trend in reversed(trends(CommitProfiles(repository, benchmarks), ids, benchmarks))
     }  # the first metric of each wins
     rows = [
         JobRow(*key, _count(executions.get(key, 0), drawn.get(key)), drawn.get(key))

@@ -11,7 +11,7 @@ import msgspec
 
 from perfvcs.index.packedlevels import level
 from perfvcs.profile.benchmarkfilter import EVERYTHING
-from perfvcs.reports.commitprofiles import measured_of
+from perfvcs.reports.commitprofiles import CommitProfiles
 from perfvcs.text.characters import shorten, sparkline
 from perfvcs.text.quantity import quantities
 from perfvcs.text.words import metric_name, metric_rank
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from perfvcs.profile import Environment
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.profile.summary import Measured, Summary
-    from perfvcs.repository import Repository
 
 TREND_METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
 FIRST_COLLECTOR = "time"  # the collector whose trends come first
@@ -68,12 +67,12 @@ def _trend_rank(key: tuple[str, str, str, str]) -> tuple[object, ...]:
 
 
 def trends(
-    repository: Repository, commits: Sequence[str], benchmarks: BenchmarkFilter = EVERYTHING
+    profiles: CommitProfiles, commits: Sequence[str], benchmarks: BenchmarkFilter = EVERYTHING
 ) -> list[MetricTrend]:
     """The trends of the benchmarks (or of some) of the newest of these commits that has any, along
     all of them (newest first).
     """
-    measured = measured_of(repository, commits, benchmarks)
+    measured = profiles.measured(commits)
     if not measured:
         return []
     newest, _ = measured[-1]
