@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ def standing(repository: Repository, state: State) -> str:
     if state.dirty:
         now = state.dirty == repository.working_tree.hash()
         return "measured with these changes" if now else "measured only with other changes"
-    if repository.changes.exist():
-        return "measured without these changes; `perf collect` measures them"
-    return ""
+    if not repository.changes.exist():
+        return ""
+    command = "" if (repository.project.root / RULES_FILE).is_file() else " -- CMD"
+    return f"measured without these changes; `perf collect{command}` measures them"

@@ -184,6 +184,9 @@ def test_the_log_and_the_status_mean_the_same_by_a_head_with_changes(
         10,
         "and 1 profile with uncommitted changes on top",
     )
+    (project.root / "perf.toml").rename(project.root / "elsewhere.toml")
+    assert "`perf collect -- CMD` measures them" in perf("status").out
+    (project.root / "elsewhere.toml").rename(project.root / "perf.toml")
     project.write("work.sh", ": :")
     project.commit("two")
     executions, value, _ = shown(perf, "measured before it was committed")
