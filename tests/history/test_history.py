@@ -130,10 +130,11 @@ def test_unmeasured_commits_before_a_step_are_under_suspicion_too(
     )
     said = " ".join(perf("history").out.split())
     assert f"one of 3 commits {every[73][:10]}..{every[75][:10]}" in said
-    assert (
-        f"Next: find which of 3 commits it was: perf bisect {every[73][:10]}^ {every[75][:10]} --"
-        in said
-    )
+    begin = "Next: find which of 3 commits it was: perf"
+    first, last = f"{every[73][:10]}^", every[75][:10]
+    assert f"{begin} collect {first}..{last} -- ./sort" in said, "there is no perf.toml"
+    project.write("perf.toml", '[[job]]\nname = "sort"\ncmd = "./sort"\n')
+    assert f"{begin} bisect {first} {last} --" in " ".join(perf("history").out.split())
 
 
 def test_one_benchmark_by_its_whole_name_or_how_it_begins(commits: list[str], perf: Perf) -> None:
