@@ -143,7 +143,7 @@ def _earlier(report: Report) -> str:
         return ""
     first = min(changes, key=lambda change: metric_rank(change.metric))
     others = {(change.job, change.uid) for change in changes} - {(first.job, first.uid)}
-    more = f", {counted(len(others), 'other benchmark')} since then, too" if others else ""
+    more = f"; {counted(len(others), 'other benchmark')} changed earlier, too" if others else ""
     return f"{named(first)} {first.finding}{more}"
 
 
