@@ -35,5 +35,8 @@ else:
             setattr(self, name, value)
             return value
 
+        def __reduce__(self) -> str:
+            return "np"  # a copy is the same one, and a pickle names it
+
     np = Deferred("numpy")
     Floats = Integers = Indices = Flags = Any
