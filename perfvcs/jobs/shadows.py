@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from perfvcs.jobs.benchmark_files import commands, is_benchmark, measures
 from perfvcs.jobs.commandwords import entered
 from perfvcs.jobs.configchanges import tables
-from perfvcs.jobs.spoken import MAKEFILE, committed, inputs, is_data, making, named, texts
+from perfvcs.jobs.sourcetext import MAKEFILE
+from perfvcs.jobs.spoken import committed, inputs, is_data, making, named, texts
 from perfvcs.profile.rules import REGISTER_FILE, RULES_FILE
 
 if TYPE_CHECKING:

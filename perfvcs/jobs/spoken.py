@@ -16,6 +16,7 @@ from perfvcs.jobs.benchmark_files import is_benchmark, of_jobs
 from perfvcs.jobs.commandwords import entered, started, words
 from perfvcs.jobs.configchanges import tables
 from perfvcs.jobs.ownfiles import OF_SUFFIX
+from perfvcs.jobs.sourcetext import MAKEFILE, without_comments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,24 +26,22 @@ if TYPE_CHECKING:
     from perfvcs.jobs.configchanges import Table
 
 LARGEST = 1_000_000  # bytes of a file that is looked into
-MAKES = r"[bg]?make|ninja"
-MAKEFILE = r"(?:.*/)?(?:(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k)"
-PATH = r"[\w.+@~-][\w./+@~-]{0,4095}"  # in a text
+MAKES = re.compile(r"[bg]?make|ninja")
+PATH = re.compile(r"[\w.+@~-][\w./+@~-]{0,4095}")  # in a text
 # a path of a folder, as far as it is no mere word: in quotes, or with what is below it
 FOLDER = (
     r"(?<=[\"'])[\w.+@~-][\w./+@~-]{0,4095}(?=[\"'])"
     r"|(?<![\w./+@~-])[\w.+@~-][\w./+@~-]{0,4095}/"
 )
-PROGRAMS = r"(?<![A-Za-z_])PATH[ \t]{0,9}[:?+]?=([^\n]{0,4096})"
-VARIABLE = r"\$[({]?\w+[)}]?"
-ASKED = r"(?m)^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b([^\n]{1,1000})"
-NAME = r"[A-Za-z_]\w{0,200}"
+PROGRAMS = re.compile(r"(?<![A-Za-z_])PATH[ \t]{0,9}[:?+]?=([^\n]{0,4096})")
+VARIABLE = re.compile(r"\$[({]?\w+[)}]?")
+ASKED = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b([^\n]{1,1000})", re.MULTILINE)
+NAME = re.compile(r"[A-Za-z_]\w{0,200}")
+RUNS = re.compile(r"\w+|\W+")  # of a text: between two, a word begins or ends
+WORD = re.compile(r"\w")
 # what an option of a compiler or C defines, and among what CMake does
-DEFINED = r"(?:-D[ \t]?|#[ \t]*(?:define|undef)[ \t]+)(\w{1,200})"
-DEFINITIONS = r"efinitions?\b([^)]{1,2000})"
-AFTER_NUMBER_SIGN = r"(?m)(?:^|(?<=\s))#[^\n]*"
-COMMENT = r"(?m)(?:^|(?<=[\s;{}]))//[^\n]*|/\*"  # to its end, or its beginning
-SLASHES = ("native", "rust", "go", "node", "java")  # languages whose comments follow //
+DEFINED = re.compile(r"(?:-D[ \t]?|#[ \t]*(?:define|undef)[ \t]+)(\w{1,200})")
+DEFINITIONS = re.compile(r"efinitions?\b([^)]{1,2000})")
 SHELLS = ("", ".sh", ".bash", ".mk", ".mak")  # suffixes of texts in which a word is an argument
 # what is not written in a language that is known, but is no data either
 BUILDS = (
@@ -152,27 +151,39 @@ def defines(text: str, asked: Collection[str]) -> Mapping[str, int]:
     return Counter(name for name in (*re.findall(DEFINED, text), *of_cmake) if name in asked)
 
 
-def speaks(text: str, path: str) -> bool:
-    """Whether a text speaks of a file: by its name, or of a source by its stem."""
-    name = PurePosixPath(path)
-    return (
-        re.search(rf"\b{re.escape(name.name if is_data(path) else name.stem)}\b", text) is not None
-    )
+def mentioned(texts: Iterable[str], paths: Iterable[str]) -> set[str]:
+    """Those of some paths of which a text speaks: by the name of the file, or of a source by its
+    stem, as a whole word. Takes one pass over each text, whatever the number of paths.
+    """
+    by_name: dict[tuple[str, ...], set[str]] = {}
+    for path in paths:
+        name = PurePosixPath(path)
+        spoken = name.name if is_data(path) else name.stem
+        by_name.setdefault(tuple(RUNS.findall(spoken)), set()).add(path)
+    lengths: dict[str, set[int]] = {}
+    for name_runs in by_name:
+        lengths.setdefault(name_runs[0], set()).add(len(name_runs))
+    return {
+        path
+        for text in texts
+        for seen in _names_in(RUNS.findall(text), lengths)
+        for path in by_name.get(seen, ())
+    }
 
 
-def without_comments(path: str, text: str) -> str:
-    """The text of a file without the comments that its language has."""
-    language = OF_SUFFIX.get(PurePosixPath(path).suffix.lower(), "")
-    if language not in SLASHES:
-        return re.sub(AFTER_NUMBER_SIGN, " ", text)
-    left, at, comments = [], 0, re.compile(COMMENT)
-    while comment := comments.search(text, at):
-        end = comment.end() if comment[0] != "/*" else text.find("*/", comment.end()) + 2
-        if end < comment.end():  # it has none
-            break
-        left.append(text[at : comment.start()])
-        at = end
-    return " ".join([*left, text[at:]])
+def _names_in(
+    runs: Sequence[str], lengths: Mapping[str, Collection[int]]
+) -> Iterator[tuple[str, ...]]:
+    """What stands in a text where a name of some ``lengths`` may begin, by its first run.
+
+    Where a name begins or ends with something else than letters, a letter stands beside it.
+    """
+    for start, run in enumerate(runs):
+        for length in lengths.get(run, ()):
+            name = tuple(runs[start : start + length])
+            begins = start or WORD.match(name[0])
+            if begins and (start + length < len(runs) or WORD.match(name[-1])):
+                yield name
 
 
 def texts(project: Project, commit: str, paths: Sequence[str]) -> dict[str, str]:

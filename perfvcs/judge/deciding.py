@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.git.blobs import CommittedFiles, Unreadable
 from perfvcs.jobs.benchmark_files import TESTING, decides, of_jobs
-from perfvcs.jobs.spoken import asked, committed, defines, inputs, speaks, texts
+from perfvcs.jobs.spoken import asked, committed, defines, inputs, mentioned, texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,9 +80,8 @@ def needed(project: Project, change: ChangedPaths, left_out: Sequence[str]) -> l
     known = committed(project, change.base)
     taken = inputs(project, change.base, change.files, known, change.settings)
     every = texts(project, change.commit, change.paths).values()
-    return [
-        path for path in left_out if path in taken and any(speaks(text, path) for text in every)
-    ]
+    spoken = mentioned(every, taken.intersection(left_out))
+    return [path for path in left_out if path in spoken]
 
 
 def _loading(text: str) -> list[str]:

@@ -5,9 +5,11 @@ they do proves nothing.
 from __future__ import annotations
 
 import json
+import random
+import re
 import time
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +21,7 @@ from judged import WORK
 from perfvcs.git.blobs import changed_files
 from perfvcs.git.project import Project
 from perfvcs.jobs.shadows import shadows
+from perfvcs.jobs.spoken import is_data, mentioned
 from perfvcs.judge.candidate import Target, laid_out
 from perfvcs.judge.deciding import ChangedPaths, deciding
 from perfvcs.judge.spoilt import installed
@@ -61,6 +64,51 @@ def test_what_a_comment_names_is_not_left_out(project: Repository, path: str, te
     assert shadowing(project, base, target, f"run {path}") == []
 
 
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("bench_cases.csv", "# data/fast.rc,1\n"),
+        ("bench_cases.json", '["a", // "data/fast.rc"\n]'),
+        ("bench", "# data/fast.rc\n"),
+        ("bench.py", "read('# data/fast.rc')\n"),
+        ("bench.sh", 'read "a # data/fast.rc"\n'),
+        ("bench.c", 'glob("cases/*.sql"); read("data/fast.rc"); /* sorted */\n'),
+        ("bench.js", 'read("a // data/fast.rc")\n'),
+        ("bench.lua", "for n = 1, #cases do read('data/fast.rc') end\n"),
+    ],
+)
+def test_what_looks_like_a_comment_in_data_or_in_quotes_is_none(
+    project: Repository, path: str, text: str
+) -> None:
+    base = project.commit("Base", **{path: text})
+    target = project.commit("Change", **{"data/fast.rc": "x\n"})
+    assert shadowing(project, base, target, f"run {path}") == ["data/fast.rc"]
+
+
+def test_files_of_which_texts_speak_are_those_that_a_search_for_each_finds() -> None:
+    lot = random.Random(7)
+
+    def drawn(most: int) -> str:
+        return "".join(lot.choices("ab.-/é_ \n", k=lot.randint(1, most)))
+
+    def speaks(text: str, path: str) -> bool:
+        name = PurePosixPath(path)
+        word = name.name if is_data(path) else name.stem
+        return re.search(rf"\b{re.escape(word)}\b", text) is not None
+
+    seen = 0
+    for _ in range(3_000):
+        paths = {
+            drawn(5).strip("/.").replace("/", "") + lot.choice(["x", ".py", ".txt", "-", ""])
+            for _ in range(5)
+        } - {""}
+        every = [drawn(30) for _ in range(3)]
+        expected = {path for path in paths if any(speaks(text, path) for text in every)}
+        assert mentioned(every, paths) == expected, (every, paths)
+        seen += len(expected)
+    assert seen > 300
+
+
 def test_what_perfvcs_reads_is_no_input_of_a_benchmark(project: Repository) -> None:
     base = project.commit("Base", **{"bench.sh": "rm -f perf-accepted.toml perf.toml new.txt\n"})
     files = {"perf-accepted.toml": "", "perf.toml": "", "new.txt": ""}
@@ -75,6 +123,8 @@ def test_what_perfvcs_reads_is_no_input_of_a_benchmark(project: Repository) -> N
         ("bench.py", "x" * 600_000),
         ("bench.sh", "./" * 300_000),
         ("bench.py", "PATH=" * 100_000),
+        ("bench.py", '"""' * 200_001),
+        ("bench.py", '\\"' * 300_000),
     ],
 )
 def test_long_texts_are_searched_at_once(project: Repository, path: str, text: str) -> None:

@@ -1,0 +1,65 @@
+"""The texts of sources and makefiles without the comments that their languages have."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from perfvcs.jobs.ownfiles import OF_PROGRAM, OF_SUFFIX, SHEBANG
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAKEFILE = re.compile(r"(?:.*/)?(?:(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k)")
+# a text in quotes, to its end or that of its line: what looks like a comment there is none
+QUOTED = (
+    r'"""[\s\S]*?(?:"""|\Z)'
+    r"|'''[\s\S]*?(?:'''|\Z)"
+    r'|"(?:\\[\s\S]|[^"\\\n])*"?'
+    r"|'(?:\\[\s\S]|[^'\\\n])*'?"
+)
+NUMBER_SIGN = r"(?:^|(?<=\s))#[^\n]*"
+SLASHES = r"(?:^|(?<=[\s;{}]))//[^\n]*|/\*[\s\S]*?(?:\*/|(?P<open>\Z))"
+DASHES = r"--[^\n]*"
+BEGINNING = 100  # characters of a text in which its interpreter is looked for
+
+
+def _comments(form: str) -> re.Pattern[str]:
+    return re.compile(rf"(?P<text>{QUOTED})|{form}", re.MULTILINE)
+
+
+COMMENTS: Mapping[str, re.Pattern[str]] = {
+    **dict.fromkeys(("python", "perl", "ruby", "shell", "make"), _comments(NUMBER_SIGN)),
+    **dict.fromkeys(("native", "rust", "go", "node", "java"), _comments(SLASHES)),
+    "lua": _comments(DASHES),
+}
+
+
+def without_comments(path: str, text: str) -> str:
+    """The text of a file without the comments that its language has; all of it where that is not
+    known: what looks like a comment in data is data.
+
+    >>> without_comments("cases.csv", "# 1\\n"), without_comments("cases.py", "x = 1  # 1\\n")
+    ('# 1\\n', 'x = 1   \\n')
+    """
+    comments = COMMENTS.get(_language(path, text))
+    return text if comments is None else comments.sub(_kept, text)
+
+
+def _kept(comment: re.Match[str]) -> str:
+    """What stays of a comment, or of a text in quotes: all of the latter, and of one without an
+    end.
+    """
+    has_no_end = comment.groupdict().get("open") is not None
+    return comment[0] if has_no_end or comment["text"] is not None else " "
+
+
+def _language(path: str, text: str) -> str:
+    """The language of a file, by its name or by the program in its first line."""
+    if MAKEFILE.fullmatch(path):
+        return "make"
+    if suffix := PurePosixPath(path).suffix:
+        return OF_SUFFIX.get(suffix.lower(), "")
+    interpreter = SHEBANG.match(text[:BEGINNING])
+    return OF_PROGRAM.get(interpreter[1], interpreter[1]) if interpreter else ""
