@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from perfvcs.errors import disk_is_full
 from perfvcs.git.command import GitError, git
+from perfvcs.git.localsettings import ORIGIN, addresses
 from perfvcs.system import disk
 
 DEEPEST = 8  # submodules within submodules
@@ -26,12 +27,26 @@ class _Submodule(NamedTuple):
     path: str
 
 
-def fill(common_dir: Path, folder: Path, *, wanted: Wanted = True) -> dict[str, str]:
+class _Source(NamedTuple):
+    """The repository that a checkout is of: its git folder, which may have copies of submodules,
+    and the ``top`` of its own working tree.
+    """
+
+    git_folder: Path
+    top: Path
+
+    def copy(self, submodule: _Submodule) -> _Source:
+        """That of a submodule, where it has a copy."""
+        return _Source(self.git_folder / "modules" / submodule.name, self.top / submodule.path)
+
+
+def fill(common_dir: Path, top: Path, folder: Path, *, wanted: Wanted = True) -> dict[str, str]:
     """Checks out the submodules of a checkout; returns those that stayed empty, by path, with the
     reason.
 
-    ``common_dir`` is the git folder of the project, which may have copies of them. No hooks are
-    run. Raises GitError on a full disk.
+    ``common_dir`` is the git folder of the project, which may have copies of them, and ``top`` that
+    of its working tree, at which relative addresses start. No hooks are run. Raises GitError on a
+    full disk.
     """
     if wanted is False:
         return {}
@@ -41,8 +56,9 @@ def fill(common_dir: Path, folder: Path, *, wanted: Wanted = True) -> dict[str, 
     if wanted is not True:
         missing = set(wanted) - _paths(there)
         empty = {path: "this revision has no such submodule" for path in wanted if path in missing}
+    source = _Source(common_dir, top)
     for submodule in chosen:
-        empty |= _fill(common_dir, folder, submodule, submodule.path, DEEPEST)
+        empty |= _fill(source, folder, submodule, submodule.path, DEEPEST)
     return empty
 
 
@@ -51,24 +67,24 @@ def _paths(submodules: Sequence[_Submodule]) -> set[str]:
 
 
 def _fill(
-    common_dir: Path, folder: Path, submodule: _Submodule, shown: str, depth: int
+    source: _Source, folder: Path, submodule: _Submodule, shown: str, depth: int
 ) -> dict[str, str]:
     """Check one out with all within it; ``shown`` is its path from the top."""
     if not depth:
         return {shown: f"it is within {DEEPEST} others"}
-    copy = common_dir / "modules" / submodule.name
+    copy, settings = source.copy(submodule), _settings(source, submodule)
     try:
-        if ".." in submodule.name.split("/") or not copy.is_dir():
-            _update(folder, submodule, {})
+        if ".." in submodule.name.split("/") or not copy.git_folder.is_dir():
+            _update(folder, submodule, settings)
         else:
+            of_copy = {
+                f"submodule.{submodule.name}.url": str(copy.git_folder),
+                "protocol.file.allow": "always",
+            }
             try:
-                _update(
-                    folder,
-                    submodule,
-                    {f"submodule.{submodule.name}.url": str(copy), "protocol.file.allow": "always"},
-                )
+                _update(folder, submodule, settings | of_copy)
             except GitError:  # the copy may be older
-                _update(folder, submodule, {})
+                _update(folder, submodule, settings)
     except GitError as error:
         if disk_is_full(folder):
             raise
@@ -79,6 +95,13 @@ def _fill(
     for inner in _submodules(folder / submodule.path):
         empty |= _fill(copy, folder / submodule.path, inner, f"{shown}/{inner.path}", depth - 1)
     return empty
+
+
+def _settings(source: _Source, submodule: _Submodule) -> dict[str, str]:
+    """What says where a submodule comes from."""
+    wanted = (ORIGIN, f"submodule.{submodule.name}.url")
+    known = addresses(source.git_folder, source.top)
+    return {key: url for key, url in known.items() if key in wanted}
 
 
 def _update(folder: Path, submodule: _Submodule, settings: Mapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from perfvcs.errors import CURES, PerfError, disk_is_full
 from perfvcs.git.changes import LARGE_FILE, WorkingChanges
 from perfvcs.git.command import GitError, git
+from perfvcs.git.localsettings import HOOKS, take_settings
 from perfvcs.git.project import Project
 from perfvcs.git.submodules import Wanted, fill
 from perfvcs.system import disk
@@ -26,13 +27,10 @@ UNFINISHED = 60.0
 # what measure/sites.py calls the checkouts of a session
 OWN_NAME = r"[0-9a-f]{12}(-\d+){2,3}"
 # a worktree must not run the project's hooks
-QUIET_CHECKOUT = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false")
+QUIET_CHECKOUT = ("-c", f"{HOOKS}=/dev/null", "-c", "advice.detachedHead=false")
 TEXT_BYTES = 8000  # of a file's beginning; git takes a file for binary where there is a NUL in them
 TICK = 0.02  # seconds, two ticks of the clock for stamps
 MICROSECOND = 1000  # ns
-ATTRIBUTES = "info/attributes"  # of a repository alone
-# settings of a repository by which git writes the files of a checkout, and fetches its submodules
-OBEYED = re.compile(r"filter\..*|lfs\..*|core\.(?:autocrlf|eol)|remote\.origin\.url")
 LFS_POINTER = b"version https://git-lfs.github.com/spec/"  # specification of Git LFS
 
 
@@ -100,7 +98,7 @@ def clone(
             str(project.root),
             str(folder),
         )
-        _take_settings(project, folder)
+        take_settings(project, folder)
         git(folder, *QUIET_CHECKOUT, "checkout", "--quiet", "--detach", project.resolve(commit))
         lacks = _filled(project, folder, wanted)
     except GitError as error:
@@ -118,20 +116,6 @@ def refill(project: Project, folder: Path, *, wanted: Wanted = True) -> list[str
         raise _not_made("a patch", folder, error) from None
 
 
-def _take_settings(project: Project, folder: Path) -> None:
-    """Let git write the files of a clone as it writes those of the project's worktrees, and fetch
-    its submodules from where these have theirs.
-    """
-    settings = project.git("config", "--local", "--null", "--list").split("\0")
-    for key, _, value in (setting.partition("\n") for setting in settings):
-        if OBEYED.fullmatch(key):
-            git(folder, "config", "--replace-all", key, value)
-    attributes = project.common_dir / ATTRIBUTES
-    if attributes.is_file():
-        (folder / ".git" / ATTRIBUTES).parent.mkdir(exist_ok=True)
-        shutil.copyfile(attributes, folder / ".git" / ATTRIBUTES)
-
-
 def _add(project: Project, commit: str, folder: Path, *, wanted: Wanted = True) -> list[str]:
     """Make a worktree; what it lacks."""
     with contextlib.suppress(FileExistsError):
@@ -144,7 +128,7 @@ def _add(project: Project, commit: str, folder: Path, *, wanted: Wanted = True) 
 
 def _filled(project: Project, folder: Path, wanted: Wanted) -> list[str]:
     """Check out the submodules of a checkout; what it lacks."""
-    empty = fill(project.common_dir, folder, wanted=wanted)
+    empty = fill(project.common_dir, project.home, folder, wanted=wanted)
     return [
         *(
             f"submodule `{path}` is left empty ({reason}): `git submodule update --init` shows why,"
@@ -305,7 +289,8 @@ def _move_submodule(source: Path, target: Path) -> None:
         git(target, "init", "--quiet", "--template=")
     git(target, *QUIET_CHECKOUT, "fetch", "--quiet", "--no-tags", str(source), "HEAD")
     git(target, *QUIET_CHECKOUT, "checkout", "--quiet", "--detach", "--force", commit)
-    fill(Path(git(source, "rev-parse", "--path-format=absolute", "--git-common-dir")), target)
+    common_dir = Path(git(source, "rev-parse", "--path-format=absolute", "--git-common-dir"))
+    fill(common_dir, source, target)
 
 
 def _copy_file(source: Path, target: Path) -> None:
