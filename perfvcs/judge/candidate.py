@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +20,6 @@ from perfvcs.jobs.shadows import shadows
 from perfvcs.judge.deciding import ChangedPaths, deciding, needed
 from perfvcs.measure.product import Product
 from perfvcs.measure.product import read as read_product
-from perfvcs.plugins.collector import CollectError
 from perfvcs.profile.rules import REGISTER_FILE, RULES_FILE
 from perfvcs.repository.state import State
 from perfvcs.system.disk import remove
@@ -187,23 +185,6 @@ def apart(project: Project, commit: str, name: str, table: Table, place: Path) -
         yield _product(project, place, commit, name)
     finally:
         remove(place)
-
-
-def lay_hidden(root: Path, hidden: Sequence[Path], folder: Path) -> None:
-    """Lay files over what was built, which has not seen them: each at its place in the project, or
-    at the top by its name; never where a link leads. Raises CollectError.
-    """
-    for file in hidden:
-        inside = file.is_relative_to(root)
-        target = folder / (file.relative_to(root) if inside else file.name)
-        if not target.parent.resolve().is_relative_to(folder.resolve()):
-            raise CollectError(f"--hidden {file}: {target.parent} leads out of the checkout")
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.unlink(missing_ok=True)
-            shutil.copy2(file, target)
-        except OSError as error:
-            raise CollectError(f"--hidden {file}: {system_reason(error)}") from None
 
 
 def leading_out(project: Project, base: str, commit: str) -> list[str]:

@@ -13,6 +13,7 @@ from perfvcs.jobs.configchanges import tables
 from perfvcs.judge.attempt import SHORTEST
 from perfvcs.judge.candidate import NAMES, apart, laid_out
 from perfvcs.judge.correctness import Correctness
+from perfvcs.judge.hiddenfiles import HiddenFiles
 from perfvcs.judge.safeguard import lasting
 from perfvcs.judge.trials import Trials
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
@@ -97,7 +98,7 @@ class JudgeRequest(NamedTuple):
             yield State(self.base, product.digest, product=product.name), (product.spec,)
 
     def session(
-        self, candidates: Sequence[Candidate], others: Sequence[str], began: float
+        self, project: Project, candidates: Sequence[Candidate], others: Sequence[str], began: float
     ) -> tuple[Trials, Request]:
         """What is tried beside a session of candidates, and what it measures: these, and products
         by the ``others``' specs. The budget ``began`` then, by the monotonic clock.
@@ -110,7 +111,7 @@ class JudgeRequest(NamedTuple):
             Correctness(self.correct, began + self.budget, len(candidates)),
             candidates,
             partial(lasting, same_output=self.same_output),
-            self.hidden,
+            HiddenFiles(project.root, self.hidden),
             sealed=self.sandbox,
             counts=self.expectation.metric == "maxrss",
         )

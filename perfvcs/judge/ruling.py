@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from perfvcs.judge.candidate import Candidate, Target
     from perfvcs.judge.judgerequest import JudgeRequest
     from perfvcs.judge.plain import Plain
-    from perfvcs.judge.trials import Trials
     from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.rig import Rig
@@ -140,7 +139,7 @@ def _measured(
     from perfvcs.measure.campaign import settle
 
     target = candidate.state
-    trials, request = asked.session([candidate], specs, began)
+    trials, request = asked.session(rig.repository.project, [candidate], specs, began)
     jobs = len(request.apply(rig.config)[0])
 
     def is_decided(report: Report, profiles: Sequence[Profile]) -> bool:
@@ -170,7 +169,8 @@ def _measured(
     if outcome.failures or not outcome.profiles:
         return unmeasured(empty, list(map(str, outcome.failures)), outcome.warnings)
     report = asked.compare(rig.repository, baseline, target, session)
-    return decided(empty, asked, candidate, report, outcome, trials, trials.plain)
+    checks = trials.checks(rig.repository.project, 1)
+    return decided(empty, asked, candidate, report, outcome, checks, trials.plain)
 
 
 def _checked(
@@ -247,14 +247,14 @@ def decided(
     candidate: Candidate,
     report: Report,
     outcome: CampaignOutcome,
-    trials: Trials,
+    tried: Mapping[str, GuardCheck],
     plain: Sequence[Plain],
 ) -> Ruling:
-    """The ruling on what was measured."""
+    """The ruling on what was measured; ``tried`` are the checks of what was laid out for it."""
     finding = decide(asked.expectation, report.changes)
     deciding = finding.change
     checks, trusted = _checked(finding, asked, candidate, report, outcome.profiles, plain)
-    checks["correct"] = trials.check.check
+    checks |= tried
     verdict, why = _verdict(finding, checks)
     pairs = max(profile.design.executions for profile in outcome.profiles)
     return structs.replace(

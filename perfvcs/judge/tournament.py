@@ -122,7 +122,7 @@ def _measure(
     if not competitors:
         return outcome
     candidates = [competitor.candidate for competitor in competitors]
-    trials, request = asked.session(candidates, specs, began)
+    trials, request = asked.session(rig.repository.project, candidates, specs, began)
     states = [baseline, *(competitor.state for competitor in competitors)]
     with (
         suppress(Rejected),
@@ -157,8 +157,9 @@ def _judge(
     session = outcome.profiles[0].collected.session
     report = asked.compare(rig.repository, baseline, competitor.state, session)
     plain = [attempt for attempt in trials.plain if attempt.position == position]
+    checks = trials.checks(rig.repository.project, position)
     competitor.ruling = decided(
-        competitor.ruling, asked, competitor.candidate, report, outcome, trials, plain
+        competitor.ruling, asked, competitor.candidate, report, outcome, checks, plain
     )
     competitor.gain = gain_of(asked.expectation, report.changes)
 

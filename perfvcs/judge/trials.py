@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import PerfError
 from perfvcs.judge.attempt import Attempt
-from perfvcs.judge.candidate import lay_hidden
 from perfvcs.judge.footprint import differing, stamps
-from perfvcs.judge.guardcheck import GuardCheck, said_by
+from perfvcs.judge.guardcheck import PASSED, GuardCheck, said_by
 from perfvcs.judge.plain import BASE, Side
 from perfvcs.judge.sandbox import Sandbox
 from perfvcs.judge.spoilt import installed, replaced, standing_in
 from perfvcs.measure.executor import LocalExecutor, Wanted
+from perfvcs.plugins.collector import OF_COPIES
 from perfvcs.repository.seals import remove_foreign
 from perfvcs.text.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from contextlib import ExitStack
-    from pathlib import Path
 
+    from perfvcs.git.project import Project
     from perfvcs.judge.candidate import Candidate
     from perfvcs.judge.correctness import Correctness
     from perfvcs.judge.footprint import Stamps
+    from perfvcs.judge.hiddenfiles import HiddenFiles
     from perfvcs.judge.plain import Plain
     from perfvcs.measure.journal import Identity
     from perfvcs.measure.sites import SiteKind, Sites
@@ -67,7 +68,7 @@ class Trials:
         check: Correctness,
         candidates: Sequence[Candidate],
         lasting: Callable[[Sequence[Plain]], Mapping[str, GuardCheck]],
-        hidden: Sequence[Path] = (),
+        hidden: HiddenFiles,
         *,
         sealed: bool = False,
         counts: bool = False,
@@ -79,6 +80,7 @@ class Trials:
         self.tries: Sequence[Attempt] = ()
         self.rejected: dict[int, Mapping[str, GuardCheck]] = {}
         self.early: dict[int, Side] = {}
+        self._brought: defaultdict[int, list[str]] = defaultdict(list)  # by version
 
     def __call__(self, sites: Sites, tally: Tally) -> LocalExecutor:
         """The executor of the session."""
@@ -140,7 +142,9 @@ class Trials:
             names += standing_in(sites.project, candidate, base, copy, end)
         environments = zip(sites.environments(BASE), sites.environments(position), strict=False)
         for of_base, own in environments:
-            names += installed(sites.project, candidate, of_base, own)
+            made, brought = installed(sites.project, candidate, of_base, own)
+            names += made
+            self._brought[position] = list(dict.fromkeys([*self._brought[position], *brought]))
         if not names:
             return {}
         said = f"what runs in its copy changes what measures or judges it ({listed(names)})"
@@ -192,19 +196,35 @@ class Trials:
         """What was seen."""
         return [attempt.plain for attempt in self.tries]
 
+    def checks(self, project: Project, position: int) -> dict[str, GuardCheck]:
+        """The checks of the candidate at a position that rest on what was laid out, by names."""
+        found = {"correct": self.check.check, "installed": _brought(self._brought[position])}
+        if self.hidden:
+            candidate = self.candidates[position - 1]
+            found["hidden"] = self.hidden.check(project, candidate, position)
+        return found
+
+
+def _brought(names: Sequence[str]) -> GuardCheck:
+    """What dependencies brought, which a change may well need."""
+    if not names:
+        return PASSED
+    said = f"dependencies of the change run by themselves in each Python: {listed(list(names))}"
+    return GuardCheck("warning", said)
+
 
 class _Executor(LocalExecutor):
     """Tries the sites once they are made."""
 
     def __init__(self, sites: Sites, tally: Tally, trials: Trials) -> None:
         super().__init__(sites, tally)
-        sites.built = partial(lay_hidden, sites.project.root, trials.hidden)
+        sites.built = trials.hidden.lay
         self._trials = trials
         self._sandbox = Sandbox.of(sites) if trials.sealed else None
+        self._position = BASE  # of the version that is executed
         self._by_builds: dict[int, set[str]] = {}
         self._stamps: Stamps = {}
-        if self._sandbox is not None:
-            self.within = self._sealed
+        self.within = self._around
 
     def prepare(self, identity: Identity, stack: ExitStack) -> None:
         """Make the sites and try them."""
@@ -269,9 +289,15 @@ class _Executor(LocalExecutor):
         """One execution, after which no target has changed the base's copies unnoticed; it is
         looked at after the base's, too, so that all find the same caches.
         """
+        self._position = position
         seen = super()._execute(number, position, binary, seed, failures)
         self._look(position)
         return seen
+
+    def _note_result(self, number: int, position: int, run: Run, seen: Observations) -> None:
+        if self.cells[number].collector_name not in OF_COPIES:
+            self._trials.hidden.end(position, run.cwd)
+        super()._note_result(number, position, run, seen)
 
     def _look(self, position: int) -> None:
         """Note what the version at a position has changed in the base's copies since the last look,
@@ -286,6 +312,9 @@ class _Executor(LocalExecutor):
         home = self.sites.home
         return [str(path.relative_to(home)) for path in remove_foreign(home)]
 
-    def _sealed(self, run: Run) -> tuple[str, ...]:
-        assert self._sandbox is not None
+    def _around(self, run: Run) -> tuple[str, ...]:
+        """The words that start an execution, which begins now."""
+        self._trials.hidden.begin(self._position, run.cwd)
+        if self._sandbox is None:
+            return run.within
         return self._sandbox.around(run.scratch, run.scratch, run.cwd, self.folders.folder)

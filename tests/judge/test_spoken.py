@@ -268,25 +268,71 @@ def test_what_an_installation_lets_run_unasked_or_in_the_place_of_a_program(
         (environment / "bin").mkdir()
         (environment / "bin" / "work").touch()
     own = environments[1]
-    candidate: Any = SimpleNamespace(base=base, table=table(SHELL))
+    candidate: Any = SimpleNamespace(base=base, table=table(SHELL), changed=[])
     repository = Project.find(project.root)
     for name in ("other", "new_of_package"):
         (own / "bin" / name).touch()
     (packages / "folders.pth").write_text("/a/folder\n")
     entries = "[console_scripts]\na = b\n[pytest11]\nfast = fast\n[other]\nx = y\n"
     (packages / "work-1.dist-info" / "entry_points.txt").write_text(entries)
-    assert installed(repository, candidate, *environments) == []
+    assert installed(repository, candidate, *environments) == ([], [])
     (packages / "pytest").mkdir()
     (own / "bin" / "seq").touch()
     (packages / "fast.pth").write_text("/a/folder\nimport fast\n")
     (packages / "sitecustomize.py").write_text("")
-    assert installed(repository, candidate, *environments) == [
-        "bin/seq",
-        "fast.pth",
-        "sitecustomize.py",
-        "work-1.dist-info/entry_points.txt",
-    ]
-    assert installed(repository, candidate, own, own) == []
+    assert installed(repository, candidate, *environments) == (
+        ["bin/seq", "fast.pth", "sitecustomize.py", "work-1.dist-info/entry_points.txt"],
+        [],
+    )
+    assert installed(repository, candidate, own, own) == ([], [])
+
+
+STARTS, PLUGIN = "cover.pth", "cover_tool-2.dist-info/entry_points.txt"
+FOLDER = '{"url": "file:///x", "dir_info": {}}'
+ADDRESS = '{"url": "https://x/cover.whl", "archive_info": {}}'
+
+
+@pytest.mark.parametrize(
+    ("origin", "also", "changed", "made"),
+    [
+        ("", "", [], []),
+        ("", "", ["requirements.txt", "wheels/cover-2-py3-none-any.whl"], []),
+        (FOLDER, "", [], [STARTS, PLUGIN]),
+        (ADDRESS, "", [], [STARTS, PLUGIN]),
+        ("", "", ["wheels/Cover_Tool-2-py3-none-any.whl"], [STARTS, PLUGIN]),
+        ("", "", ["wheels/cover-tool-2.tar.gz"], [STARTS, PLUGIN]),
+        ("", f"{STARTS},sha256=x,9\n", [], [STARTS]),
+        ("", f"{PLUGIN},,\n{STARTS},,\n", [], [STARTS, PLUGIN]),
+    ],
+)
+def test_what_a_dependency_brings_is_not_the_changes(
+    project: Repository, tmp_path: Path, origin: str, also: str, changed: list[str], made: list[str]
+) -> None:
+    """Unless it comes from a folder or an address, from an archive of the change, or the project
+    brings the same file: so it could pretend to be a dependency.
+    """
+    base = project.commit("Base", **{"bench.py": ""})
+    environments = [tmp_path / name for name in ("base", "own")]
+    for environment in environments:
+        packages = environment / "lib" / "python3.11" / "site-packages"
+        own = packages / "work-1.dist-info"
+        own.mkdir(parents=True)
+        (own / "direct_url.json").write_text(FOLDER)
+        (own / "RECORD").write_text(f"work.py,,\n{also}")
+        (packages / "pytest").mkdir()
+    dependency = packages / "cover_tool-2.dist-info"
+    dependency.mkdir()
+    if origin:
+        (dependency / "direct_url.json").write_text(origin)
+    (packages / STARTS).write_text("import cover; cover.start()\n")
+    (packages / PLUGIN).write_text("[pytest11]\ncover = cover.plugin\n")
+    (dependency / "RECORD").write_text(f"{STARTS},,\n{PLUGIN},,\n")
+    candidate: Any = SimpleNamespace(base=base, table=table(PYTHON), changed=changed)
+    repository = Project.find(project.root)
+    brought = [name for name in (STARTS, PLUGIN) if name not in made]
+    assert installed(repository, candidate, *environments) == (made, brought)
+    (packages / "left.pth").write_text("import other\n")
+    assert installed(repository, candidate, *environments) == (sorted([*made, "left.pth"]), brought)
 
 
 @pytest.fixture

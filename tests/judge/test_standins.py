@@ -20,7 +20,8 @@ from perfvcs.jobs.benchmark_files import by_kind, decides, of_files
 from perfvcs.jobs.commandwords import entered, started
 from perfvcs.jobs.npmscripts import direct, is_there
 from perfvcs.jobs.shadows import shadows
-from perfvcs.judge.candidate import Target, laid_out, lay_hidden
+from perfvcs.judge.candidate import Target, laid_out
+from perfvcs.judge.hiddenfiles import HiddenFiles
 from perfvcs.judge.quiet import Trust
 from perfvcs.judge.safeguard import Seen, examine
 from perfvcs.judge.spoilt import replaced
@@ -140,7 +141,7 @@ def test_a_hidden_file_is_not_written_where_a_link_leads(tmp_path: Path) -> None
     (outside / "input.txt").write_text("mine\n")
     folder.mkdir()
     (folder / "input.txt").symlink_to(outside / "input.txt")
-    lay_hidden(tmp_path / "project", [hidden], folder)
+    HiddenFiles(tmp_path / "project", [hidden]).lay(folder)
     assert (folder / "input.txt").read_text() == "hidden\n"
     (folder / "data").symlink_to(outside)
     for name in ("input.txt", "deeper/input.txt"):
@@ -148,7 +149,7 @@ def test_a_hidden_file_is_not_written_where_a_link_leads(tmp_path: Path) -> None
         inside.parent.mkdir(parents=True, exist_ok=True)
         inside.write_text("hidden\n")
         with pytest.raises(CollectError, match="leads out of the checkout"):
-            lay_hidden(tmp_path / "project", [inside], folder)
+            HiddenFiles(tmp_path / "project", [inside]).lay(folder)
     assert [path.name for path in outside.iterdir()] == ["input.txt"]
     assert (outside / "input.txt").read_text() == "mine\n"
 
