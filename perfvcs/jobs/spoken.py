@@ -1,12 +1,11 @@
 """What the base's benchmarks speak of: files that they read where there are such, folders whose
-files are their input, programs that they start, and names by which they are compiled.
+files are their input, and programs that they start.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter
 from itertools import accumulate
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,13 +34,8 @@ FOLDER = (
 )
 PROGRAMS = re.compile(r"(?<![A-Za-z_])PATH[ \t]{0,9}[:?+]?=([^\n]{0,4096})")
 VARIABLE = re.compile(r"\$[({]?\w+[)}]?")
-ASKED = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b([^\n]{1,1000})", re.MULTILINE)
-NAME = re.compile(r"[A-Za-z_]\w{0,200}")
 RUNS = re.compile(r"\w+|\W+")  # of a text: between two, a word begins or ends
 WORD = re.compile(r"\w")
-# what an option of a compiler or C defines, and among what CMake does
-DEFINED = re.compile(r"(?:-D[ \t]?|#[ \t]*(?:define|undef)[ \t]+)(\w{1,200})")
-DEFINITIONS = re.compile(r"efinitions?\b([^)]{1,2000})")
 SHELLS = ("", ".sh", ".bash", ".mk", ".mak")  # suffixes of texts in which a word is an argument
 # what is not written in a language that is known, but is no data either
 BUILDS = (
@@ -62,7 +56,7 @@ class Spoken(NamedTuple):
     @classmethod
     def of(cls, project: Project, base: str, known: Sequence[str], settings: Table) -> Spoken:
         """What the benchmarks of a commit with the paths ``known`` speak of."""
-        read = texts(project, base, _speaking(known, settings))
+        read = texts(project, base, speaking(known, settings))
         every = {path: without_comments(path, text) for path, text in read.items()}
         spoken, folders = set[str](), set[str]()
         for path, text in every.items():
@@ -88,19 +82,7 @@ class Spoken(NamedTuple):
         return not self.paths.isdisjoint(_ends(path))
 
 
-def asked(project: Project, base: str, known: Sequence[str], settings: Table) -> set[str]:
-    """The names that the benchmarks of a commit ask the preprocessor of C for. Raises GitError."""
-    speaking = _speaking(known, settings)
-    sources = [path for path in speaking if OF_SUFFIX.get(PurePosixPath(path).suffix) == "native"]
-    return {
-        name
-        for path, text in texts(project, base, sources).items()
-        for line in re.findall(ASKED, without_comments(path, text))
-        for name in re.findall(NAME, line)
-    }
-
-
-def _speaking(known: Sequence[str], settings: Table) -> list[str]:
+def speaking(known: Sequence[str], settings: Table) -> list[str]:
     """Those of some paths that are benchmarks, what commands of jobs name, or their makefiles."""
     called = named(of_jobs(settings))
     makefiles = {*filter(re.compile(MAKEFILE).fullmatch, known)}
@@ -139,16 +121,6 @@ def is_data(path: str) -> bool:
     """Whether a file is neither a source nor a part of a build, by its name."""
     name = path.rpartition("/")[2]
     return PurePosixPath(name).suffix.lower() not in OF_SUFFIX and not re.fullmatch(BUILDS, name)
-
-
-def defines(text: str, asked: Collection[str]) -> Mapping[str, int]:
-    """How often a text defines each of the names that are asked for, in C, by an option of a
-    compiler, or for CMake.
-    """
-    if not asked:
-        return {}
-    of_cmake = (name for words in re.findall(DEFINITIONS, text) for name in re.findall(NAME, words))
-    return Counter(name for name in (*re.findall(DEFINED, text), *of_cmake) if name in asked)
 
 
 def mentioned(texts: Iterable[str], paths: Iterable[str]) -> set[str]:

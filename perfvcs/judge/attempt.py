@@ -6,28 +6,31 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import tempfile
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from perfvcs.environment.variables import SEED_PLACEHOLDER
+from perfvcs.environment.variables import SEED_PLACEHOLDER, seeded
 from perfvcs.judge.footprint import differing, digests, files, is_deletion, stamps
 from perfvcs.judge.plain import BASE, SAME_SEED, Plain, Side
 from perfvcs.launcher import LaunchOptions, launch
 from perfvcs.launcher.execution import LaunchError, failure, name_command
 from perfvcs.launcher.namespaces import around, lacking, lacking_layers, layer
 from perfvcs.measure.blocks import draw
+from perfvcs.measure.executor import SHORTEST_TIMEOUT
+from perfvcs.native import start_folder
 from perfvcs.native.compiled import cache_folder
 from perfvcs.plugins.collector import OF_COPIES, CollectError
 from perfvcs.system.executionresult import ExecutionResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from perfvcs.jobs.cell import Cell
     from perfvcs.judge.sandbox import Sandbox
@@ -37,8 +40,11 @@ if TYPE_CHECKING:
 ROUNDS = 5  # executions of each side before it is measured
 # where each has another input: what is wrong for one in ten is seen with a chance of 95 %
 DRAWN_ROUNDS = 30
-SHORTEST = 1.0  # seconds that an execution gets, however little of the budget is left
+SHORTEST = 1.0  # seconds below which nothing is begun that may take longer
 OWN = "PERFVCS_"  # how perfvcs' variables begin
+IN_MEMORY = ("/memfd:", "/dev/shm/")  # how the paths of files begin that are memory
+BLOCK = 512  # bytes in which stat(2) counts
+LARGE_PAGES = re.compile(r"^HugetlbPages:\s{1,99}(\d{1,18}) kB", re.MULTILINE)
 ATTEMPT = 1_000  # of the draws of seeds: no block of a session has so many
 
 
@@ -82,21 +88,21 @@ class Attempt:
         """Execute on both sides in turns, for so many seconds or often enough."""
         end = time.monotonic() + seconds
         for turn in range(1, DRAWN_ROUNDS if self.plain.drawn else ROUNDS):
-            if not self._can_go_on or time.monotonic() + self._took > end:
+            if not self._can_go_on or time.monotonic() + self._took > min(end, self.end):
                 return
             self.turn(turn)
 
     def complete(self) -> None:
         """Execute as often as the guard needs, as long as the budget lasts."""
-        while self._can_go_on and len(self.plain.target.seconds) < ROUNDS:
-            if time.monotonic() + self._took > self.end:
-                return
-            self.more()
+        while self._can_go_on and len(self.plain.target.seconds) < ROUNDS and self.more():
+            pass
 
-    def more(self) -> None:
-        """Execute once more on each side."""
-        if self._can_go_on:
+    def more(self) -> bool:
+        """Execute once more on each side, if that fits into the budget; returns whether it did."""
+        fits = time.monotonic() + self._took <= self.end
+        if self._can_go_on and fits:
             self.turn(len(self.plain.target.seconds))
+        return fits
 
     @property
     def _can_go_on(self) -> bool:
@@ -126,6 +132,9 @@ class Attempt:
         drawn = SAME_SEED[0] if turn in SAME_SEED else turn
         seed = 0 if cell.exact else draw(self._seed, drawn, self.number, ATTEMPT)
         for position in sides if turn % 2 == 0 else reversed(sides):
+            if time.monotonic() >= self.end:
+                self._is_over = True
+                return
             side, home = sides[position], self._scratch / f"home-{position}"
             folder = self._scratch / f"run-{turn}-{position}"
             folder.mkdir(parents=True, exist_ok=True)
@@ -134,7 +143,7 @@ class Attempt:
                 self._before.setdefault(position, set(files(run.cwd)))
                 of_base = self._sites.folders(BASE)
                 before = stamps(of_base)
-                self._execute(run, folder, home, side)
+                self._execute(run, folder, home, side, None if turn == 0 else seed)
                 side.changed += sorted(differing(before, stamps(of_base)))
             except (CollectError, LaunchError) as error:
                 side.failure = str(error)
@@ -145,8 +154,9 @@ class Attempt:
             if self._is_over:
                 return
 
-    def _execute(self, run: Run, scratch: Path, home: Path, side: Side) -> None:
-        """Execute once, with a home of the side's own; raises CollectError where it fails.
+    def _execute(self, run: Run, scratch: Path, home: Path, side: Side, seed: int | None) -> None:
+        """Execute once, with a home of the side's own, and without the variables of a ``seed``;
+        raises CollectError where it fails.
 
         What the end of the budget stops has not failed, and says nothing.
         """
@@ -159,7 +169,9 @@ class Attempt:
         }
         for folder in folders.values():
             folder.mkdir(parents=True, exist_ok=True)
-        env = without_own(run.env) | {name: str(folder) for name, folder in folders.items()}
+        given = without_own(run.env)
+        env = given if seed is None else without_seeds(given, seed)
+        env |= {name: str(folder) for name, folder in folders.items()}
         plan = self._sites.cells[self.number].result
         result = ExecutionResult(
             plan.normalise, plan.reads, (os.fsencode(run.cwd), os.fsencode(home))
@@ -168,9 +180,11 @@ class Attempt:
         launcher: list[int] = []
 
         def count() -> None:
-            side.beside = max(side.beside, *map(_below, launcher), 0)
+            processes = [pid for own in launcher for pid in _below(own)]
+            side.beside = max(side.beside, len(processes))
+            side.aside = max(side.aside, kept_aside(processes))
 
-        timeout = min(run.timeout, max(SHORTEST, self.end - time.monotonic()))
+        timeout = min(run.timeout, max(SHORTEST_TIMEOUT, self.end - time.monotonic()))
         with ExitStack() as stack:
             place = tempfile.TemporaryDirectory(prefix="namespaces-", dir=self._scratch)
             apart = stack.enter_context(place)
@@ -237,14 +251,41 @@ def without_own(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if not name.startswith(OWN)}
 
 
-def _below(pid: int) -> int:
-    """How many processes a process has below it now."""
+def without_seeds(env: Mapping[str, str], seed: int) -> dict[str, str]:
+    """An environment without the variables that a ``seed`` set, and the folder of ours in which
+    Python would find more: no user has them.
+    """
+    seeds, folder = seeded({}, seed), str(start_folder())
+    kept = {name: value for name, value in env.items() if seeds.get(name) != value}
+    paths = [path for path in kept.pop("PYTHONPATH", "").split(os.pathsep) if path != folder]
+    return kept | ({"PYTHONPATH": os.pathsep.join(paths)} if any(paths) else {})
+
+
+def _below(pid: int) -> list[int]:
+    """The processes that a process has below it now."""
     from psutil import Error, Process
 
     try:
-        return len(Process(pid).children(recursive=True))
+        return [child.pid for child in Process(pid).children(recursive=True)]
     except Error:  # it ended
-        return 0
+        return []
+
+
+def kept_aside(processes: Iterable[int]) -> int:
+    """The bytes of files in memory that processes have open, and of large pages, neither of which
+    is in their peak memory.
+    """
+    kept: dict[tuple[int, int], int] = {}
+    large = 0
+    for pid in processes:
+        with suppress(OSError):  # it ended, or is another user's
+            for file in Path(f"/proc/{pid}/fd").iterdir():
+                status = file.stat()
+                if str(file.readlink()).startswith(IN_MEMORY):
+                    kept[status.st_dev, status.st_ino] = status.st_blocks * BLOCK
+            status_text = Path(f"/proc/{pid}/status").read_text()
+            large += sum(1024 * int(size) for size in LARGE_PAGES.findall(status_text))
+    return sum(kept.values()) + large
 
 
 def _is_drawn(cell: Cell) -> bool:

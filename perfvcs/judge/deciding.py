@@ -5,30 +5,26 @@ be a part of the program, too.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
-from configparser import ConfigParser
-from configparser import Error as ConfigError
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.git.blobs import CommittedFiles, Unreadable
+from perfvcs.git.blobs import CommittedFiles
 from perfvcs.jobs.benchmark_files import TESTING, decides, of_jobs
-from perfvcs.jobs.spoken import asked, committed, defines, inputs, mentioned, texts
+from perfvcs.jobs.borrowednames import BorrowedNames
+from perfvcs.jobs.spoken import Spoken, committed, inputs, mentioned, texts
+from perfvcs.judge.manifests import runs_the_same
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from perfvcs.git.blobs import ChangedFile
     from perfvcs.git.project import Project
     from perfvcs.jobs.configchanges import Table
 
-LARGEST = 1_000_000  # bytes of a file whose section of the test runner is compared
 TESTS_EXAMPLES = re.compile(r"\bdoctest\b|--doctest-")
 # a function of any package, which unittest asks for its tests, with its body
 LOADS_TESTS = re.compile(r"^[^\n]*\bload_tests\b[^\n]*(?:\n(?:[ \t][^\n]*)?)*", re.MULTILINE)
 EXAMPLE = re.compile(r"^[ \t]*>>>[^\n]*(?:\n[ \t]*[^\s\"'][^\n]*)*", re.MULTILINE)
-SECTION = "tool:pytest"  # of setup.cfg
-PROJECT_FILES = ("pyproject.toml", "setup.cfg")  # which say far more than how tests are run
 
 
 class ChangedPaths(NamedTuple):
@@ -45,30 +41,54 @@ class ChangedPaths(NamedTuple):
 
 def deciding(project: Project, change: ChangedPaths) -> list[str]:
     """Those of the paths by which commands of jobs decide what to run, unless what they say of that
-    is the same in both commits; those that define what a benchmark's source asks for; and those in
-    which examples that are tests become others, or that say which tests there are.
+    is the same in both commits; those that give names of a benchmark's source another meaning; and
+    those in which examples that are tests become others, or that say which tests there are.
     """
     files, settings = CommittedFiles(project), change.settings
     known = committed(project, change.base)
-    tests = any(re.search(TESTING, text) for text in of_jobs(settings))
-    names = asked(project, change.base, known, settings)
+    tests = any(map(TESTING.search, of_jobs(settings)))
+    names = BorrowedNames.of(project, change.base, known, settings)
     is_tested = any(map(TESTS_EXAMPLES.search, of_jobs(settings)))
     read = change.paths if names or tests or is_tested else ()
     old, new = (texts(project, commit, read) for commit in (change.base, change.commit))
 
+    meant = _meaning_otherwise(names, old, new)
+
     def decides_by_text(path: str) -> bool:
         before, after = old.get(path, ""), new.get(path, "")
-        if defines(before, names) != defines(after, names):
+        if path in meant:
             return True
         if tests and _loading(before) != _loading(after):
             return True
         return is_tested and bool(_examples(before) - _examples(after))
 
     def decides_unasked(path: str) -> bool:
-        commits = change.base, change.commit
-        return decides(settings, path) and not _runs_the_same(files, *commits, path)
+        if not decides(settings, path):
+            return False
+        spoken = Spoken.of(project, change.base, known, settings).paths
+        return not runs_the_same(files, change.base, change.commit, path, spoken)
 
     return [path for path in change.paths if decides_unasked(path) or decides_by_text(path)]
+
+
+def _meaning_otherwise(
+    names: BorrowedNames, old: Mapping[str, str], new: Mapping[str, str]
+) -> set[str]:
+    """The paths of texts in which names get or lose a meaning that they have elsewhere neither
+    before nor afterwards.
+    """
+    before, after = (
+        {path: names.meant(path, text) for path, text in side.items()} for side in (old, new)
+    )
+    nothing = Counter[str]()
+    lost, got = sum(before.values(), nothing), sum(after.values(), nothing)
+    others = {meaning for meaning in {*lost, *got} if lost[meaning] != got[meaning]}
+    return {
+        path
+        for path in {*before, *after}
+        for meaning in others
+        if before.get(path, nothing)[meaning] != after.get(path, nothing)[meaning]
+    }
 
 
 def needed(project: Project, change: ChangedPaths, left_out: Sequence[str]) -> list[str]:
@@ -92,25 +112,3 @@ def _loading(text: str) -> list[str]:
 def _examples(text: str) -> Counter[str]:
     """The examples in a source that are tests, each with what it prints."""
     return Counter(" ".join(example.split()) for example in EXAMPLE.findall(text))
-
-
-def _runs_the_same(files: CommittedFiles, base: str, commit: str, path: str) -> bool:
-    if path.rpartition("/")[2] not in PROJECT_FILES:
-        return False
-    try:
-        return _of_runner(files, base, path) == _of_runner(files, commit, path)
-    except (Unreadable, ValueError, RecursionError, ConfigError):
-        return False
-
-
-def _of_runner(files: CommittedFiles, commit: str, path: str) -> object:
-    """What a commit's file says to pytest; raises ValueError, RecursionError or ConfigError where
-    it is no such file.
-    """
-    text = files.text(commit, path, LARGEST) or ""
-    if path.endswith(".toml"):
-        tools = tomllib.loads(text).get("tool", {})
-        return tools.get("pytest") if isinstance(tools, dict) else None
-    parser = ConfigParser(interpolation=None, strict=False)
-    parser.read_string(text)
-    return dict(parser[SECTION]) if parser.has_section(SECTION) else None

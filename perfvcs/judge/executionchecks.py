@@ -6,7 +6,7 @@ from math import expm1, log, log1p
 from statistics import geometric_mean, median
 from typing import TYPE_CHECKING
 
-from perfvcs.check.movement import CLOCKS
+from perfvcs.check.movement import CLOCKS, COUNTS
 from perfvcs.judge.attempt import ROUNDS
 from perfvcs.judge.guardcheck import PASSED, GuardCheck, worst
 from perfvcs.judge.plain import typical
@@ -27,6 +27,10 @@ HALF = 0.5  # of the effect: what an honest one keeps, however it is timed
 MOST_GAINED = -0.999  # an effect that has a logarithm
 FEWEST_LATER = 2  # executions behind the first one
 CONFIDENCE = 0.99
+MUCH_WORK = 0.3  # of all that is counted: a gain that CPU time shows
+QUARTER = 0.25
+STARTING = 0.002  # seconds of CPU time that a process takes before it does anything
+ASIDE = 1_000_000  # bytes beside a process's own memory that say something
 LEAST_ADOPTED = 0.02  # of the base's CPU time: what a process that nothing waits for may take
 
 TOO_SMALL = "the budget is too small to run both sides often enough without perfvcs' variables"
@@ -37,7 +41,12 @@ def examine_executions(
 ) -> Mapping[str, GuardCheck]:
     """The checks by their names; ``changes`` are those of whole programs."""
     gains = {
-        each.job: [change for change in changes if _is_gain(change, each.job)] for each in plain
+        each.job: [change for change in changes if _is_gain(change, each.job, CLOCKS)]
+        for each in plain
+    }
+    counts = {
+        each.job: [change for change in changes if _is_gain(change, each.job, COUNTS)]
+        for each in plain
     }
     checks = {
         "processes": _processes,
@@ -47,14 +56,15 @@ def examine_executions(
         "folders": _folders,
         "variables": lambda each: _variables(each, gains[each.job]),
         "base": lambda each: _base(each, gains[each.job]),
+        "counts": lambda each: _counted(each, counts[each.job]),
         "inputs": _inputs,
     }
     return {name: worst(map(check, plain)) for name, check in checks.items()}
 
 
-def _is_gain(change: Change, job: str) -> bool:
+def _is_gain(change: Change, job: str, metrics: Sequence[str]) -> bool:
     return (
-        change.metric in CLOCKS
+        change.metric in metrics
         and change.word == "improvement"
         and change.effect is not None
         and bool(change.baseline)
@@ -91,12 +101,21 @@ def _processes(plain: Plain) -> GuardCheck:
 
 
 def _memory(plain: Plain) -> GuardCheck:
-    """Peak memory is that of the largest process: one that is divided seems to need less."""
+    """Peak memory is that of the largest process, by what is mapped into it: one that is divided,
+    or keeps its data in files that are memory, seems to need less.
+    """
     if plain.target.beside > plain.base.beside:
         return GuardCheck(
             "doubted",
             f"{plain.job} has more processes at a time than the base, and its peak memory is that"
             " of the largest",
+        )
+    if plain.target.aside > plain.base.aside + ASIDE:
+        more = quantity(plain.target.aside - plain.base.aside, "B")
+        return GuardCheck(
+            "doubted",
+            f"{plain.job} keeps {more} more than the base in files that are memory, which is in no"
+            " peak of a process",
         )
     return _untried(plain) or PASSED
 
@@ -227,6 +246,28 @@ def _base(plain: Plain, gains: Sequence[Change]) -> GuardCheck:
         "doubted",
         f"the {name} of {plain.job} on the base is larger by {percent(expm1(longer))} than before"
         " the target was built: does the target slow it down?",
+    )
+
+
+def _counted(plain: Plain, gains: Sequence[Change]) -> GuardCheck:
+    """A gain of work that is there only while it is counted: executions that nobody counts take
+    less of their CPU time by a share that is below a quarter of it.
+    """
+    largest = min((gain.effect or 0.0 for gain in gains), default=0.0)
+    if largest > -MUCH_WORK or plain.untried:
+        return PASSED
+    pairs = list(zip(plain.base.cpu[1:], plain.target.cpu[1:], strict=False))
+    if len(pairs) < FEWEST_LATER:
+        return GuardCheck("doubted", TOO_SMALL)
+    work = median(before for before, _ in pairs) - STARTING
+    gained = median(before - after for before, after in pairs)
+    if work < STARTING or gained >= -QUARTER * largest * work:
+        return PASSED
+    fewer, took = percent(-largest).lstrip("+"), percent(-gained / (work + STARTING))
+    return GuardCheck(
+        "doubted",
+        f"{plain.job} executes {fewer} less while that is counted, and its CPU time changes by"
+        f" {took} while it is not: does it look who counts?",
     )
 
 

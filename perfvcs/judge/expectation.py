@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from perfvcs.check.executedwork import EXACT
 from perfvcs.check.movement import CLOCKS
 from perfvcs.errors import UsageError
 
@@ -141,10 +142,19 @@ def is_better(expectation: Expectation, changes: Sequence[Change], comparisons: 
 
 
 def _counts(expectation: Expectation, change: Change) -> bool:
-    """Whether a comparison is asked for, and has an interval."""
-    if change.effect is None or change.low is None or change.high is None:
-        return False
-    return _is_asked(expectation, change)
+    """Whether a comparison is asked for, and has an interval, or is exact."""
+    return _bounds(change) is not None and _is_asked(expectation, change)
+
+
+def _bounds(change: Change) -> tuple[float, float] | None:
+    """The interval of an effect; that of an exact one is the effect itself. None where it has
+    none.
+    """
+    if change.effect is None:
+        return None
+    if change.method == EXACT:
+        return change.effect, change.effect
+    return None if change.low is None or change.high is None else (change.low, change.high)
 
 
 def _is_asked(expectation: Expectation, change: Change) -> bool:
@@ -155,11 +165,12 @@ def _is_asked(expectation: Expectation, change: Change) -> bool:
 
 def _gain(change: Change) -> _Gain:
     """What a change gained: of a rate, by the time that one of it takes."""
-    assert change.low is not None
-    assert change.high is not None
+    bounds = _bounds(change)
+    assert bounds is not None
+    low, high = bounds
     if change.better != "higher":
-        return _Gain(-change.high, -change.low)
-    return _Gain(*(1 - 1 / max(1 + bound, 1e-9) for bound in (change.low, change.high)))
+        return _Gain(-high, -low)
+    return _Gain(*(1 - 1 / max(1 + bound, 1e-9) for bound in bounds))
 
 
 def _gained(expectation: Expectation, changes: Sequence[Change], alpha: float) -> Finding:

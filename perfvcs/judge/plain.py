@@ -21,8 +21,9 @@ class Side(msgspec.Struct):
     outputs (empty where these are not read) and of the files that each wrote into its copy (by
     path; none where these stay), the files that they left, that are gone with the layer over their
     copy, and that they deleted there, the processes that they left, the most CPU time (s) of
-    processes for which nobody waited, the most processes at a time (0: nobody counted), the files
-    of the base's copy that they changed, and why one failed.
+    processes for which nobody waited, the most processes at a time (0: nobody counted), the most
+    bytes that these kept in files that are memory, the files of the base's copy that they changed,
+    and why one failed.
     """
 
     seconds: list[float] = []
@@ -35,6 +36,7 @@ class Side(msgspec.Struct):
     processes: int = 0
     adopted: float = 0.0
     beside: int = 0
+    aside: int = 0
     changed: list[str] = []
     failure: str = ""
 

@@ -30,7 +30,7 @@ HALF = 0.5  # of what is reported: what an honest gain keeps by the process's cl
 SHOWN = 0.1  # of a process's time: a reported gain that its clocks must show
 SHOWN_IN_ALL = 0.01  # where it is known how often the process does that
 LASTING = ("processes", "folders")  # checks of executions
-OPEN = frozenset({"clocks", "variables", "base", "first_execution"})  # checks of figures
+OPEN = frozenset({"clocks", "variables", "base", "first_execution", "counts"})  # checks of figures
 LEAST_SHARE = 0.2  # of what is reported: a gain that the launcher's clock must see
 # of the base: a branch that is never taken made a loop 6 % faster, by where the code behind it lay
 MOVED_BY_LAYOUT = 0.1

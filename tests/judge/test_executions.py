@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,30 @@ import pytest
 from conftest import Project as Repository
 
 from perfvcs.check.change import Change
+from perfvcs.environment.variables import seeded
 from perfvcs.git.blobs import changed_files
 from perfvcs.git.project import Project
-from perfvcs.judge.attempt import Attempt
+from perfvcs.judge.attempt import Attempt, kept_aside, without_seeds
 from perfvcs.judge.candidate import leading_out
 from perfvcs.judge.correctness import Correctness
 from perfvcs.judge.deciding import ChangedPaths, deciding
 from perfvcs.judge.executionchecks import examine_executions
 from perfvcs.judge.footprint import digests, is_deletion
+from perfvcs.judge.hiddenfiles import HiddenFiles
 from perfvcs.judge.plain import Plain, Side
 from perfvcs.judge.trials import Trials
 from perfvcs.launcher.namespaces import around, lacking_layers, layer
+from perfvcs.native import start_folder
 
+KEEPING = """\
+import mmap, os, sys, time
+file = os.memfd_create("x")
+os.write(file, b"x" * 3_000_000)
+deleted = os.open("/dev/shm", os.O_TMPFILE | os.O_RDWR) if sys.argv[1:] else os.dup(file)
+os.write(deleted, b"x" * 2_000_000)
+print(flush=True)
+time.sleep(60)
+"""
 RUNNER = '[tool.pytest.ini_options]\naddopts = "-q"\n'
 
 
@@ -93,10 +106,57 @@ class TestGains:
         seen.target.adopted = 0.1
         assert words(seen)["processes"] == "rejected"
 
+    @pytest.mark.parametrize(
+        ("base", "target", "share", "word"),
+        [
+            ([1.0] * 5, [0.5] * 5, 0.6, "passed"),
+            ([1.0] * 5, [0.9] * 5, 0.32, "passed"),
+            ([1.0] * 5, [0.99] * 5, 0.6, "doubted"),
+            ([1.0] * 5, [0.99] * 5, 0.2, "passed"),  # time may hide as little
+            ([0.003] * 5, [0.003] * 5, 0.6, "passed"),  # it does little but start
+            ([1.0] * 2, [0.5] * 2, 0.6, "doubted"),
+        ],
+    )
+    def test_work_that_is_gone_only_while_it_is_counted_is_doubted(
+        self, base: list[float], target: list[float], share: float, word: str
+    ) -> None:
+        seen = plain(base, target, [*self.EARLY])
+        assert words(seen, gained(share, "instructions"))["counts"] == word
+        assert words(seen, gained(share, "cpu"))["counts"] == "passed"
+
+    def test_memory_that_lies_in_files_is_in_no_peak(self) -> None:
+        seen = plain([1.0] * 5, [1.0] * 5, [])
+        seen.base.aside = seen.target.aside = 50_000_000
+        assert words(seen)["memory"] == "passed"
+        seen.target.aside += 5_000_000
+        assert words(seen)["memory"] == "doubted"
+
     def test_a_base_that_fails_after_it_ran_is_doubted(self) -> None:
         seen = plain([1.0] * 3, [0.9] * 3, [*self.EARLY])
         seen.base.failure = "it failed"
         assert words(seen, gained(0.1))["variables"] == "doubted"
+
+
+@pytest.mark.parametrize("words", [(), ("two",)])
+def test_files_that_are_memory_are_counted_once(words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-c", KEEPING, *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            assert 5_000_000 <= kept_aside([process.pid, process.pid]) < 6_000_000
+        finally:
+            process.kill()
+    assert kept_aside([process.pid]) == 0
+
+
+def test_a_user_has_none_of_the_variables_that_a_seed_sets() -> None:
+    own = {"PATH": "/bin", "LUA_INIT": "x = 1"}
+    env = seeded(own, 7)
+    assert {"PYTHONHASHSEED", "PERL_HASH_SEED"} < env.keys()
+    assert without_seeds(env | {"PYTHONPATH": str(start_folder())}, 7) == own
+    both = env | {"PYTHONPATH": f"{start_folder()}:/own"}
+    assert without_seeds(both, 7) == own | {"PYTHONPATH": "/own"}
 
 
 class TestComplete:
@@ -114,7 +174,7 @@ class TestComplete:
         monkeypatch.setattr(
             Attempt, "turn", lambda self, turn: self.plain.target.seconds.append(float(turn))
         )
-        trials = Trials(0.5, Correctness([], 0.0), [], lambda _: {})
+        trials = Trials(0.5, Correctness([], 0.0), [], lambda _: {}, HiddenFiles(Path(), ()))
         trials.tries = [attempt]
         trials.complete()
         assert len(attempt.plain.target.seconds) == 2

@@ -124,6 +124,8 @@ def test_what_perfvcs_reads_is_no_input_of_a_benchmark(project: Repository) -> N
         ("bench.sh", "./" * 300_000),
         ("bench.py", "PATH=" * 100_000),
         ("bench.py", '"""' * 200_001),
+        ("bench.c", "a b(" * 200_000),
+        ("bench.c", "a " * 400_000),
         ("bench.py", '\\"' * 300_000),
     ],
 )
@@ -135,10 +137,24 @@ def test_long_texts_are_searched_at_once(project: Repository, path: str, text: s
     assert time.process_time() - began < 10
 
 
-def test_long_texts_of_a_change_are_searched_at_once(project: Repository) -> None:
-    names = "".join(f"#ifdef ROUNDS_{number}\n#endif\n" for number in range(500))
-    base = project.commit("Base", **{"bench.c": names, "CMakeLists.txt": "add(x)\n"})
-    target = project.commit("Change", **{"CMakeLists.txt": "efinitions " * 90_000})
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("CMakeLists.txt", "efinitions " * 90_000),
+        ("work.c", "a b(" * 200_000),
+        ("work.c", "a\n" * 400_000),
+        ("work.c", "__attribute__((" * 60_000),
+        ("work.c", "[[" * 400_000),
+        ("work.c", "const a " * 120_000),
+        ("work.c", "a b(c) d\n" * 100_000),
+    ],
+)
+def test_long_texts_of_a_change_are_searched_at_once(
+    project: Repository, path: str, text: str
+) -> None:
+    names = "".join(f"#ifdef ROUNDS_{number}\n#endif\nx(a);" for number in range(500))
+    base = project.commit("Base", **{"bench.c": names, path: "add(x)\n"})
+    target = project.commit("Change", **{path: text})
     began = time.process_time()
     assert decisive(project, base, target, table("./bench")) == []
     assert time.process_time() - began < 10
@@ -210,6 +226,105 @@ def test_a_definition_that_a_benchmark_asks_for_decides(
     assert decisive(project, base, target, table("./bench")) == [path]
     other = project.commit("Other", **{path: after.replace("ROUNDS", "FASTER")})
     assert decisive(project, base, other, table("./bench")) == []
+
+
+BENCH_C = """\
+#include <stdio.h>
+#include "work.h"
+/* work_slowly(ROUNDS) */
+static int begun(void) { return 0; }
+int main(int argc, char **argv)
+{
+    for (int round = atoi(argv[1]); round < LIMIT; round++)
+        printf("ROUND %d", work(round) + begun());
+}
+"""
+HEADER = "#define LIMIT 20\nint work(int round);\n#define twice(x) (2 * (x))\n"
+SOURCE = "int work(int round)\n{\n    return 2 * round;\n}\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("work.h", "int work", "#define for(...) if (1)\nint work"),
+        ("work.h", "int work", "#define printf(...) 0\nint work"),
+        ("work.h", "LIMIT 20", "LIMIT 2"),
+        ("work.h", "#define LIMIT 20", "static const int LIMIT = 2;"),
+        ("work.h", "round);", "round) __attribute__((const));"),
+        ("work.h", "int work", "__attribute__((nonnull(1), __pure__)) int work"),
+        ("work.h", "int work", "[[gnu::const]]\nint work"),
+        ("work.h", "int work", "#define FAST __attribute__((pure))\nFAST int work"),
+        ("work.c", "int work", "int atoi(const char *text)\n{\n    return 19;\n}\nint work"),
+        ("work.c", "int work", "long strtol(const char *t, char **e, int b) {}\nint work"),
+        ("work.c", "int work", 'int ten(const char *) __asm__("atoi");\nint work'),
+        ("Makefile", "-O1", "-O1 -Dprintf=puts"),
+        ("Makefile", "-O1", "-O1 -Wl,--wrap=atoi"),
+    ],
+)
+def test_another_meaning_of_what_a_benchmark_in_c_says_decides(
+    project: Repository, path: str, before: str, after: str
+) -> None:
+    files = {"work.h": HEADER, "work.c": SOURCE, "Makefile": "CFLAGS = -O1\n"}
+    base = project.commit("Base", **{"bench.c": BENCH_C, **files})
+    assert before in files[path]
+    target = project.commit("Change", **{path: files[path].replace(before, after)})
+    assert decisive(project, base, target, table("./bench 3")) == [path]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("work.h", "int work(int round);", "#define work(round) (2 * (round))"),
+        ("work.h", "(2 * (x))", "((x) + (x))"),
+        ("work.h", "int work", "#define ROUNDS 4\nint work"),
+        ("work.h", "int work", "int other(const int *round) __attribute__((const));\nint work"),
+        ("work.h", "int work", "__attribute__((nonnull)) const int *start(void);\nint work"),
+        ("work.c", "int work", "static int begun(int round)\n{\n}\nint work"),
+        ("work.c", "int work", "static int atoi(int round)\n{\n}\nint work"),
+        ("work.c", "return 2 * round;", "// printf LIMIT 2\n    return round + round;"),
+        ("work.c", SOURCE, ""),
+        ("Makefile", "-O1", "-O3 -DFASTER=1 -flto"),
+        ("README.md", "x", "gcc -Dprintf=puts"),
+    ],
+)
+def test_what_leaves_a_benchmark_in_c_as_it_is_decides_nothing(
+    project: Repository, path: str, before: str, after: str
+) -> None:
+    files = {"work.h": HEADER, "work.c": SOURCE, "Makefile": "CFLAGS = -O1\n", "README.md": "x"}
+    base = project.commit("Base", **{"bench.c": BENCH_C, **files})
+    assert before in files[path]
+    target = project.commit("Change", **{path: files[path].replace(before, after)})
+    assert decisive(project, base, target, table("./cases")) == []
+
+
+def test_a_function_that_moves_is_the_same(project: Repository) -> None:
+    bench = "int work(int);\nint main(void) { return work(1); }\n"
+    base = project.commit("Base", **{"bench.c": bench, "work.c": SOURCE, "other.c": ""})
+    target = project.commit("Moved", **{"work.c": "", "other.c": SOURCE})
+    assert decisive(project, base, target, table("./bench")) == []
+    lost = project.commit("Lost", **{"other.c": SOURCE.replace("int work", "static int work")})
+    assert decisive(project, target, lost, table("./bench")) == ["other.c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_decisive"),
+    [
+        ('SAMPLES = ["a" * 10]\nLIMIT = 9\n', True),
+        ('SAMPLES: list[str] = ["a" * 40]\nLIMIT = 9\n', False),
+        ('SAMPLES = ["a" * 40]\nLIMIT = 8\nOTHER = 7\n', False),
+        ('SAMPLES = ["a" * 40]\nLIMIT = 9\n\n\ndef work(text): return text\n', False),
+        ("SAMPLES = made()\nLIMIT = 9\n", True),
+        ("SAMPLES = [" + "[" * 5_000 + "\n", True),
+    ],
+)
+def test_a_constant_that_a_benchmark_in_python_takes_decides(
+    project: Repository, text: str, is_decisive: bool
+) -> None:
+    bench = "import work\n\n# LIMIT\nfor text in work.SAMPLES:\n    work.work(text)\n"
+    source = 'SAMPLES = ["a" * 40]\nLIMIT = 9\n\n\ndef work(text):\n    return text[:]\n'
+    base = project.commit("Base", **{"bench.py": bench, "work.py": source})
+    target = project.commit("Change", **{"work.py": text})
+    assert decisive(project, base, target, table(PYTHON)) == ["work.py"] * is_decisive
 
 
 def test_examples_that_become_others_decide_where_they_are_the_tests(project: Repository) -> None:
