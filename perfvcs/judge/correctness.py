@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.judge.attempt import SHORTEST, without_own
-from perfvcs.judge.guardcheck import PASSED, GuardCheck
+from perfvcs.judge.guardcheck import PASSED, GuardCheck, Rejected
 from perfvcs.judge.plain import BASE
-from perfvcs.judge.trials import Rejected
 from perfvcs.launcher import LaunchOptions, launch
 from perfvcs.launcher.execution import LaunchError
+from perfvcs.measure.executor import SHORTEST_TIMEOUT
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 
@@ -76,6 +76,10 @@ class Correctness:
         self._targets -= 1
         for command in self.commands:
             began = time.monotonic()
+            if end - began < SHORTEST:
+                said = f"the budget ended before `{shorten(command, 80)}` could be run"
+                self.check = GuardCheck("doubted", said)
+                return
             outcome = self._run(sites, position, command, sandbox, end)
             look(position)
             is_short = time.monotonic() - began < SHORT * (end - began)
@@ -101,7 +105,7 @@ class Correctness:
     ) -> _Outcome:
         """What becomes of a command on a version."""
         folder, env = sites.place(position)
-        left = max(SHORTEST, end - time.monotonic())
+        left = max(SHORTEST_TIMEOUT, end - time.monotonic())
         with tempfile.TemporaryFile() as output, _scratch(sites) as scratch:
             try:
                 execution = launch(

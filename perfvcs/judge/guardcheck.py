@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from perfvcs.errors import PerfError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -36,3 +38,13 @@ def worst(checks: Iterable[GuardCheck]) -> GuardCheck:
 def said_by(checks: Mapping[str, GuardCheck], word: Word) -> list[str]:
     """What the checks with a word say."""
     return [check.said for check in checks.values() if check.word == word]
+
+
+class Rejected(PerfError):
+    """What was tried of a target rejects it, whatever would be measured: ``checks`` say why."""
+
+    exit_code = 6
+
+    def __init__(self, checks: Mapping[str, GuardCheck]) -> None:
+        super().__init__("; ".join(said_by(checks, "rejected")))
+        self.checks = checks

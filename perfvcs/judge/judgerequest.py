@@ -6,18 +6,20 @@ import hashlib
 import time
 from contextlib import contextmanager
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.errors import UsageError, system_reason
 from perfvcs.jobs.configchanges import tables
-from perfvcs.judge.attempt import SHORTEST
 from perfvcs.judge.candidate import NAMES, apart, laid_out
 from perfvcs.judge.correctness import Correctness
 from perfvcs.judge.hiddenfiles import HiddenFiles
 from perfvcs.judge.safeguard import lasting
 from perfvcs.judge.trials import Trials
+from perfvcs.measure.executor import SHORTEST_TIMEOUT
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.repository.state import State
+from perfvcs.text.quantity import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,11 +32,13 @@ if TYPE_CHECKING:
     from perfvcs.jobs.configchanges import Table
     from perfvcs.judge.candidate import Candidate, Target
     from perfvcs.judge.expectation import Expectation
+    from perfvcs.judge.trials import Unaffordable
     from perfvcs.measure.request import Request
     from perfvcs.repository import Repository
 
 BUDGET = 120.0  # seconds
 MARK = 8  # characters
+ENOUGH = 2  # times as long as what is known to be needed
 
 
 class JudgeRequest(NamedTuple):
@@ -105,13 +109,15 @@ class JudgeRequest(NamedTuple):
         """
         from perfvcs.measure.request import Request
 
-        left = max(SHORTEST, self.budget - (time.monotonic() - began))
+        spent = time.monotonic() - began
+        left = max(SHORTEST_TIMEOUT, self.budget - spent)
         trials = Trials(
             left,
             Correctness(self.correct, began + self.budget, len(candidates)),
             candidates,
             partial(lasting, same_output=self.same_output),
             HiddenFiles(project.root, self.hidden),
+            spent=spent,
             sealed=self.sandbox,
             counts=self.expectation.metric == "maxrss",
         )
@@ -122,6 +128,13 @@ class JudgeRequest(NamedTuple):
             budget=left,
             wait=self.wait,
         )
+
+    def too_small(self, error: Unaffordable, began: float) -> str:
+        """Why nothing is decided where the budget, which ``began`` then, does not hold what is
+        needed.
+        """
+        least = duration(ceil(ENOUGH * (time.monotonic() - began + error.seconds)))
+        return f"a budget of {duration(self.budget)} is too small: {error}; give {least} or more"
 
     @property
     def question(self) -> CheckRequest:

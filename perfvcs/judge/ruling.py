@@ -15,10 +15,10 @@ import msgspec
 from msgspec import structs
 
 from perfvcs.judge.expectation import Finding, decide
-from perfvcs.judge.guardcheck import GuardCheck, said_by
+from perfvcs.judge.guardcheck import GuardCheck, Rejected, said_by
 from perfvcs.judge.quiet import Trust, trust
 from perfvcs.judge.safeguard import Parts, Seen, examine, examine_files, is_open, layout
-from perfvcs.judge.trials import Rejected
+from perfvcs.judge.trials import Unaffordable
 from perfvcs.profile.naming import labelled
 from perfvcs.text.characters import shorten
 
@@ -164,6 +164,8 @@ def _measured(
         )
     except Rejected as error:
         return rejected(empty, error.checks)
+    except Unaffordable as error:
+        return unmeasured(empty, [], [asked.too_small(error, began)])
     if trials.rejected:
         return rejected(empty, trials.rejected[1])
     if outcome.failures or not outcome.profiles:

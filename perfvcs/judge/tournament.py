@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from perfvcs.errors import UsageError
 from perfvcs.judge.candidate import Candidate, Target
 from perfvcs.judge.expectation import gain_of, is_better
+from perfvcs.judge.guardcheck import Rejected
 from perfvcs.judge.ruling import Cost, Ruling, beforehand, decided, rejected, unmeasured
-from perfvcs.judge.trials import Rejected
+from perfvcs.judge.trials import Unaffordable
 from perfvcs.measure.product import MOST_PRODUCTS
 
 if TYPE_CHECKING:
@@ -124,11 +125,13 @@ def _measure(
     candidates = [competitor.candidate for competitor in competitors]
     trials, request = asked.session(rig.repository.project, candidates, specs, began)
     states = [baseline, *(competitor.state for competitor in competitors)]
-    with (
-        suppress(Rejected),
-        opened(replace(rig, executor=trials), states, request, outcome) as session,
-    ):
-        run(session, dict.fromkeys(range(len(session.cells)), BLOCKS))
+    try:
+        with opened(replace(rig, executor=trials), states, request, outcome) as session:
+            run(session, dict.fromkeys(range(len(session.cells)), BLOCKS))
+    except Unaffordable as error:
+        outcome.warnings.append(asked.too_small(error, began))
+    except Rejected:
+        pass  # which the loop below asks of each
     for position, competitor in enumerate(competitors, 1):
         if checks := trials.rejected.get(position):
             competitor.ruling = rejected(competitor.ruling, checks)

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from perfvcs.errors import PerfError
 from perfvcs.judge.attempt import Attempt
 from perfvcs.judge.footprint import differing, stamps
-from perfvcs.judge.guardcheck import PASSED, GuardCheck, said_by
-from perfvcs.judge.plain import BASE, Side
+from perfvcs.judge.guardcheck import PASSED, GuardCheck, Rejected
+from perfvcs.judge.plain import BASE, Side, typical
 from perfvcs.judge.sandbox import Sandbox
 from perfvcs.judge.spoilt import installed, replaced, standing_in
 from perfvcs.measure.executor import LocalExecutor, Wanted
 from perfvcs.plugins.collector import OF_COPIES
 from perfvcs.repository.seals import remove_foreign
+from perfvcs.text.quantity import quantities
 from perfvcs.text.words import listed
 
 if TYPE_CHECKING:
@@ -36,18 +37,19 @@ if TYPE_CHECKING:
 
 AMONG = 5  # blocks, after which one more of each side runs
 SHARE = 0.25  # of the budget for all of them
+FEWEST_TURNS = 3  # a plain one, and two blocks
 EARLY = 4  # executions of the base before a target is built
 EARLY_SHARE = 0.1  # of the budget for these
 
 
-class Rejected(PerfError):
-    """What was tried of a target rejects it, whatever would be measured: ``checks`` say why."""
+class Unaffordable(PerfError):
+    """The budget does not hold what is needed, which takes so many ``seconds`` more."""
 
-    exit_code = 6
+    exit_code = 4
 
-    def __init__(self, checks: Mapping[str, GuardCheck]) -> None:
-        super().__init__("; ".join(said_by(checks, "rejected")))
-        self.checks = checks
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(what)
+        self.seconds = seconds
 
 
 class Trials:
@@ -57,7 +59,8 @@ class Trials:
     called with them, the place of the target among the versions, and the sandbox, in which all of
     it runs if that is ``sealed``. ``candidates`` are the targets in their order. ``lasting`` gives,
     of the plain executions of one, the checks that no later execution takes back. ``hidden`` files
-    are laid over what was built. ``counts``: their processes are counted.
+    are laid over what was built. ``spent`` are the seconds that laying the targets out took.
+    ``counts``: their processes are counted.
     """
 
     width = 1
@@ -70,9 +73,11 @@ class Trials:
         lasting: Callable[[Sequence[Plain]], Mapping[str, GuardCheck]],
         hidden: HiddenFiles,
         *,
+        spent: float = 0.0,
         sealed: bool = False,
         counts: bool = False,
     ) -> None:
+        self.spent = spent
         self.budget, self.check, self.candidates = budget, check, candidates
         self.lasting, self.hidden = lasting, hidden
         self.sealed, self.counts = sealed, counts
@@ -90,16 +95,30 @@ class Trials:
         """Execute the base before anything of a target has run: what it takes then, no target can
         have changed.
         """
-        began = time.monotonic()
-        end = began + EARLY_SHARE * self.budget
+        end = min(self.end, time.monotonic() + EARLY_SHARE * self.budget)
         for turn in range(EARLY):
             for attempt in early:
-                attempt.end = began + self.budget
+                attempt.end = self.end
                 if turn == 0:
                     attempt.first(end - time.monotonic())
                 elif time.monotonic() < end:
                     attempt.more()
         self.early = {attempt.number: attempt.plain.target for attempt in early}
+
+    @property
+    def _least(self) -> float:
+        """The seconds that the fewest executions of a base and a target take that show anything: in
+        pairs, and without perfvcs' variables. Those of the job that takes the least.
+        """
+        return 2 * FEWEST_TURNS * min(map(typical, self.early.values()), default=0.0)
+
+    def afford(self, seconds: float, doing: str) -> None:
+        """Raises Unaffordable where less than so many seconds are left."""
+        left = max(0.0, self.end - time.monotonic())
+        if left <= seconds:
+            took, rest = quantities([seconds, left], "s")
+            what = f"{doing} takes {took} or more, and {rest} are left" if seconds else ""
+            raise Unaffordable(what or f"nothing is left for {doing}", seconds)
 
     def run(
         self, sites: Sites, sandbox: Sandbox | None, tally: Tally, look: Callable[[int], None]
@@ -109,13 +128,13 @@ class Trials:
         where nothing else happened. ``look`` is called after what ran of the version at a position,
         but for executions, which look themselves.
         """
-        began = time.monotonic()
-        end = began + SHARE * self.budget
+        self.afford(self._least, "executing both sides")
+        end = min(self.end, time.monotonic() + SHARE * self.budget)
         for position in self._positions:
             self._reject(sites, position, tally, self._spoilt(sites, position, built=True))
         for attempt in self.tries:
             attempt.plain.early = self.early.get(attempt.number, Side())
-            attempt.end = began + self.budget
+            attempt.end = self.end
             attempt.first(end - time.monotonic())
         look(BASE)
         for position in self._positions:
@@ -222,6 +241,7 @@ class _Executor(LocalExecutor):
         self._trials = trials
         self._sandbox = Sandbox.of(sites) if trials.sealed else None
         self._position = BASE  # of the version that is executed
+        self._took = 0.0  # seconds to prepare the base
         self._by_builds: dict[int, set[str]] = {}
         self._stamps: Stamps = {}
         self.within = self._around
@@ -260,10 +280,15 @@ class _Executor(LocalExecutor):
     def _prepare(self, position: int, kind: SiteKind, stack: ExitStack) -> None:
         """Make the sites of a version, and note what that changes in the base's copies."""
         if position == BASE:
+            self._trials.afford(self._trials.spent, "preparing what is compared")
+            began = time.monotonic()
             super()._prepare(position, kind, stack)
+            self._took += time.monotonic() - began
             return
         if not self._by_builds:
             self._trials.begin(self._attempts(BASE))
+        ahead = len(self.versions) - position
+        self._trials.afford(ahead * self._took, "preparing what is compared")
         before = self._copies()
         super()._prepare(position, kind, stack)
         changed = differing(before, self._copies()) if before else set()

@@ -14,10 +14,12 @@ import pytest
 from perfvcs.check.change import Change
 from perfvcs.judge.correctness import Correctness
 from perfvcs.judge.footprint import differing, stamps
+from perfvcs.judge.guardcheck import Rejected
+from perfvcs.judge.hiddenfiles import HiddenFiles
 from perfvcs.judge.plain import Plain, Side
 from perfvcs.judge.quiet import Trust
 from perfvcs.judge.safeguard import NO_PARTS, Parts, Seen, doubts, examine, layout
-from perfvcs.judge.trials import Rejected, Trials, _Executor
+from perfvcs.judge.trials import Trials, _Executor
 from perfvcs.measure.executor import LocalExecutor
 from perfvcs.profile import Resources
 
@@ -154,7 +156,9 @@ class TestBuilds:
         executor: Any = object.__new__(_Executor)
         executor.sites = SimpleNamespace(folders=lambda _: folders, home=tmp_path)
         executor._by_builds = {}
-        executor._trials = Trials(1.0, Correctness([], 0.0), [], lambda _: {})
+        hidden = HiddenFiles(tmp_path, ())
+        executor._trials = Trials(9.0, Correctness([], 0.0), [], lambda _: {}, hidden)
+        executor.versions, executor._took = [None] * 3, 0.0
         executor.cells = []
         for number in range(3):
             executor._prepare(1, SimpleNamespace(number=number), None)
