@@ -1,6 +1,6 @@
 """What benchmarks borrow from a program by its name: macros by which they are compiled, functions
-that they call, constants that say how much they do. A change of these changes what a
-benchmark does, whose own text stays the same.
+that they call, constants that say how much they do. A change of these changes what a benchmark
+does, whose own text stays the same.
 """
 
 from __future__ import annotations
@@ -33,8 +33,11 @@ IN_QUOTES = re.compile(QUOTED)
 OPTION = re.compile(r"(?<![\w-])-D[ \t]?(\w{1,200})(?:=([^\s'\"]{0,200}))?")
 MACRO = re.compile(r"#[ \t]*(?:define|undef)[ \t]+(\w{1,200})([^\n]{0,1000})")
 DEFINITIONS = re.compile(r"efinitions?\b([^)]{1,2000})")
+# of a file, not of a function
 CONSTANT = re.compile(
-    r"\bconst(?:expr)?\b[^;=(){}\n]{1,200}?\b(\w{1,200})[ \t]*=[ \t]*([^;\n]{1,200});"
+    r"^(?=\S)[^;=(){}\n]{0,100}?\bconst(?:expr)?\b[^;=(){}\n]{1,200}?\b(\w{1,200})[ \t]*=[ \t]*"
+    r"([^;\n]{1,200});",
+    re.MULTILINE,
 )
 IS_NUMBER = re.compile(r"[ \t]+[-+(]*\d")
 CALL = re.compile(r"\b([A-Za-z_]\w{0,200})[ \t]*\(")
@@ -68,14 +71,14 @@ PLAIN = frozenset({"range", "list", "tuple", "dict", "set", "frozenset", "bytes"
 
 class BorrowedNames(NamedTuple):
     """The names in a project's benchmarks: those that sources of C ask the preprocessor for
-    (``asked``), ``used`` anywhere in them but not made by themselves or by the project's headers,
-    those with any meaning (``any``), and ``called`` but not defined there; those in benchmarks of
-    Python (``python``).
+    (``asked``), all that they have (``native``), those that neither they nor the project's headers
+    define (``foreign``), and those that they call and do not define (``called``); those in
+    benchmarks of Python (``python``).
     """
 
     asked: frozenset[str]
-    used: frozenset[str]
-    any: frozenset[str]
+    foreign: frozenset[str]
+    native: frozenset[str]
     called: frozenset[str]
     python: frozenset[str]
 
@@ -84,8 +87,8 @@ class BorrowedNames(NamedTuple):
         cls, project: Project, base: str, known: Sequence[str], settings: Table
     ) -> BorrowedNames:
         """Those of the benchmarks of a commit with the paths ``known``. Raises GitError."""
-        native = [path for path in speaking(known, settings) if _language(path) == "native"]
-        code = _code(project, base, native)
+        sources = [path for path in speaking(known, settings) if _language(path) == "native"]
+        code = _code(project, base, sources)
         benchmarks = [text for path, text in code.items() if is_benchmark(path)]
         python = [path for path in known if _language(path) == "python" and is_benchmark(path)]
         headers = [path for path in known if path.endswith(HEADERS) and path not in code]
@@ -108,7 +111,7 @@ class BorrowedNames(NamedTuple):
         )
 
     def __bool__(self) -> bool:
-        return bool(self.asked or self.any or self.python)
+        return bool(self.asked or self.native or self.python)
 
     def meant(self, path: str, text: str) -> Counter[str]:
         """What a file of the program makes of the names."""
@@ -130,9 +133,9 @@ class BorrowedNames(NamedTuple):
 
     def _defined(self, text: str) -> Iterator[str]:
         for name, value in _macros(text):
-            if name in self.used | self.asked:
+            if name in self.foreign | self.asked:
                 yield f"macro {name}"
-            if name in self.any and IS_NUMBER.match(value):
+            if name in self.native and IS_NUMBER.match(value):
                 yield f"macro {name} {value.strip()}"
 
     def _linked(self, text: str) -> Iterator[str]:
@@ -140,9 +143,9 @@ class BorrowedNames(NamedTuple):
 
     def _of_sources(self, code: str) -> Iterator[str]:
         for name, value in CONSTANT.findall(code):
-            if name in self.any:
+            if name in self.native:
                 yield f"constant {name} {value.strip()}"
-        if self.any:
+        if self.native:
             defined = FUNCTION.findall(code)
             yield from (f"function {name}" for name in defined if self._is_replaced(name))
         hints = {name for name, value in _macros(code) if REPEATABLE.search(value)}
@@ -155,7 +158,7 @@ class BorrowedNames(NamedTuple):
         """Whether a function that the program defines is another one for a benchmark: one that this
         calls and the project does not offer, or one of libc's, which call each other, too.
         """
-        return name in self.called & self.used or any(hasattr(lib, name) for lib in _libc())
+        return name in self.called & self.foreign or any(hasattr(lib, name) for lib in _libc())
 
     def _constants(self, text: str) -> Iterator[str]:
         """The values at the top of a module that are no code."""

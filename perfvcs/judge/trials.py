@@ -287,8 +287,10 @@ class _Executor(LocalExecutor):
             return
         if not self._by_builds:
             self._trials.begin(self._attempts(BASE))
+        # what the base installed or built, the target may share, but not its checkout
+        least = min(self._took, self._trials.spent)
         ahead = len(self.versions) - position
-        self._trials.afford(ahead * self._took, "preparing what is compared")
+        self._trials.afford(ahead * least, "preparing what is compared")
         before = self._copies()
         super()._prepare(position, kind, stack)
         changed = differing(before, self._copies()) if before else set()

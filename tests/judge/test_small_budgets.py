@@ -33,7 +33,7 @@ def trials(tmp_path: Path, seconds: float) -> Trials:
     return Trials(seconds, Correctness([], 0.0), [], lambda _: {}, hidden, spent=2.0)
 
 
-def test_a_base_that_takes_what_the_target_would_need_ends_it(
+def test_a_side_that_cannot_be_prepared_any_more_is_not_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     built: list[int] = []
@@ -50,11 +50,12 @@ def test_a_base_that_takes_what_the_target_would_need_ends_it(
         executor._prepare(BASE, kind, None)  # laying out took 2 s
     executor._trials = trials(tmp_path, 1_000.0)
     executor._prepare(BASE, kind, None)
-    executor._took = 1e6
-    with pytest.raises(Unaffordable, match=r"^preparing what is compared takes 1"):
+    executor._took = 1e6  # of which the target may share the most
+    executor._trials.end = time.monotonic() + 1
+    with pytest.raises(Unaffordable, match=r"^preparing what is compared takes 2"):
         executor._prepare(1, kind, None)
     assert built == [BASE]
-    executor._took = 1.0
+    executor._trials.end += 1_000
     executor._prepare(1, kind, None)
     assert built == [BASE, 1]
 

@@ -281,6 +281,7 @@ def test_another_meaning_of_what_a_benchmark_in_c_says_decides(
         ("work.h", "int work", "__attribute__((nonnull)) const int *start(void);\nint work"),
         ("work.c", "int work", "static int begun(int round)\n{\n}\nint work"),
         ("work.c", "int work", "static int atoi(int round)\n{\n}\nint work"),
+        ("work.c", "return 2 * round;", "const int LIMIT = 3;\n    return 2 * round;"),
         ("work.c", "return 2 * round;", "// printf LIMIT 2\n    return round + round;"),
         ("work.c", SOURCE, ""),
         ("Makefile", "-O1", "-O3 -DFASTER=1 -flto"),
