@@ -64,11 +64,11 @@ def test_executions_that_would_show_nothing_are_not_begun(tmp_path: Path) -> Non
     tried = trials(tmp_path, 5.0)
     tried.early = {0: Side(seconds=[1.0, 1.0]), 1: Side(seconds=[90.0])}
     with pytest.raises(Unaffordable, match=r"^executing both sides takes 6.* or more"):
-        tried.run(SimpleNamespace(), None, SimpleNamespace(), lambda _: None)  # type: ignore[arg-type]
+        tried.run(SimpleNamespace(), None, SimpleNamespace(), lambda _: None)
     tried.end = 0.0
     tried.early = {}
     with pytest.raises(Unaffordable, match=r"^nothing is left for executing both sides$"):
-        tried.run(SimpleNamespace(), None, SimpleNamespace(), lambda _: None)  # type: ignore[arg-type]
+        tried.run(SimpleNamespace(), None, SimpleNamespace(), lambda _: None)
 
 
 def test_a_larger_budget_is_named() -> None:
@@ -83,7 +83,7 @@ def test_a_command_that_has_no_time_is_not_run_and_nothing_is_proved(tmp_path: P
         raise AssertionError("it was run")
 
     correct = Correctness(["make test"], time.monotonic() + 0.5)
-    correct(SimpleNamespace(place=place, home=tmp_path), 1, None, lambda _: None)  # type: ignore[arg-type]
+    correct(SimpleNamespace(place=place, home=tmp_path), 1, None, lambda _: None)
     assert correct.check.word == "doubted"
     assert correct.check.said == "the budget ended before `make test` could be run"
 
