@@ -121,7 +121,7 @@ class BorrowedNames(NamedTuple):
         if language == "native":
             code = IN_QUOTES.sub('""', without_comments(path, text))
             return Counter(chain(self._defined(code), self._linked(text), self._of_sources(code)))
-        is_build = MAKEFILE.fullmatch(path) or not is_data(path)
+        is_build = re.fullmatch(MAKEFILE, path) or not is_data(path)
         by_build = chain(self._defined(text), self._linked(text)) if is_build else ()
         return Counter(chain(self._asked_for(text), by_build))
 

@@ -11,7 +11,7 @@ from perfvcs.jobs.ownfiles import OF_PROGRAM, OF_SUFFIX, SHEBANG
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAKEFILE = re.compile(r"(?:.*/)?(?:(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k)")
+MAKEFILE = r"(?:.*/)?(?:(?:GNU)?[Mm]akefile[^/]*|[^/]+\.ma?k)"
 # a text in quotes, to its end or that of its line: what looks like a comment there is none
 QUOTED = (
     r'"""[\s\S]*?(?:"""|\Z)'
@@ -57,7 +57,7 @@ def _kept(comment: re.Match[str]) -> str:
 
 def _language(path: str, text: str) -> str:
     """The language of a file, by its name or by the program in its first line."""
-    if MAKEFILE.fullmatch(path):
+    if re.fullmatch(MAKEFILE, path):
         return "make"
     if suffix := PurePosixPath(path).suffix:
         return OF_SUFFIX.get(suffix.lower(), "")

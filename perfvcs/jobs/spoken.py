@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from perfvcs.jobs.configchanges import Table
 
 LARGEST = 1_000_000  # bytes of a file that is looked into
-MAKES = re.compile(r"[bg]?make|ninja")
-PATH = re.compile(r"[\w.+@~-][\w./+@~-]{0,4095}")  # in a text
+MAKES = r"[bg]?make|ninja"
+PATH = r"[\w.+@~-][\w./+@~-]{0,4095}"  # in a text
 # a path of a folder, as far as it is no mere word: in quotes, or with what is below it
 FOLDER = (
     r"(?<=[\"'])[\w.+@~-][\w./+@~-]{0,4095}(?=[\"'])"
     r"|(?<![\w./+@~-])[\w.+@~-][\w./+@~-]{0,4095}/"
 )
-PROGRAMS = re.compile(r"(?<![A-Za-z_])PATH[ \t]{0,9}[:?+]?=([^\n]{0,4096})")
-VARIABLE = re.compile(r"\$[({]?\w+[)}]?")
-RUNS = re.compile(r"\w+|\W+")  # of a text: between two, a word begins or ends
-WORD = re.compile(r"\w")
+PROGRAMS = r"(?<![A-Za-z_])PATH[ \t]{0,9}[:?+]?=([^\n]{0,4096})"
+VARIABLE = r"\$[({]?\w+[)}]?"
+RUNS = r"\w+|\W+"  # of a text: between two, a word begins or ends
+WORD = r"\w"
 SHELLS = ("", ".sh", ".bash", ".mk", ".mak")  # suffixes of texts in which a word is an argument
 # what is not written in a language that is known, but is no data either
 BUILDS = (
@@ -85,7 +85,7 @@ class Spoken(NamedTuple):
 def speaking(known: Sequence[str], settings: Table) -> list[str]:
     """Those of some paths that are benchmarks, what commands of jobs name, or their makefiles."""
     called = named(of_jobs(settings))
-    makefiles = {*filter(re.compile(MAKEFILE).fullmatch, known)}
+    makefiles = {path for path in known if re.fullmatch(MAKEFILE, path)}
     if not makefiles or not making(settings):
         makefiles = set()
     return [path for path in known if is_benchmark(path) or path in called or path in makefiles]
@@ -131,14 +131,14 @@ def mentioned(texts: Iterable[str], paths: Iterable[str]) -> set[str]:
     for path in paths:
         name = PurePosixPath(path)
         spoken = name.name if is_data(path) else name.stem
-        by_name.setdefault(tuple(RUNS.findall(spoken)), set()).add(path)
+        by_name.setdefault(tuple(re.findall(RUNS, spoken)), set()).add(path)
     lengths: dict[str, set[int]] = {}
     for name_runs in by_name:
         lengths.setdefault(name_runs[0], set()).add(len(name_runs))
     return {
         path
         for text in texts
-        for seen in _names_in(RUNS.findall(text), lengths)
+        for seen in _names_in(re.findall(RUNS, text), lengths)
         for path in by_name.get(seen, ())
     }
 
@@ -153,8 +153,8 @@ def _names_in(
     for start, run in enumerate(runs):
         for length in lengths.get(run, ()):
             name = tuple(runs[start : start + length])
-            begins = start or WORD.match(name[0])
-            if begins and (start + length < len(runs) or WORD.match(name[-1])):
+            begins = start or re.match(WORD, name[0])
+            if begins and (start + length < len(runs) or re.match(WORD, name[-1])):
                 yield name
 
 

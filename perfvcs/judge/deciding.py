@@ -46,7 +46,7 @@ def deciding(project: Project, change: ChangedPaths) -> list[str]:
     """
     files, settings = CommittedFiles(project), change.settings
     known = committed(project, change.base)
-    tests = any(map(TESTING.search, of_jobs(settings)))
+    tests = any(re.search(TESTING, text) for text in of_jobs(settings))
     names = BorrowedNames.of(project, change.base, known, settings)
     is_tested = any(map(TESTS_EXAMPLES.search, of_jobs(settings)))
     read = change.paths if names or tests or is_tested else ()
