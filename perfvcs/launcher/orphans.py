@@ -39,7 +39,6 @@ def _sessions_holding(pipe: str) -> set[int]:
 
 
 def _stop(session: int) -> None:
-    """Kill what is left of a session."""
     until = time.monotonic() + DEATH_PATIENCE
     while (left := _members(session)) and time.monotonic() < until:
         for pid in left:

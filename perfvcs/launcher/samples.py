@@ -179,7 +179,6 @@ class _Reader:
             raise ValueError(f"over {MAX_METRICS} metrics")
 
     def sample(self, fields: dict[str, Field]) -> None:
-        """Take one sample."""
         rows = self.samples
         uid, size = fields.pop("uid", None), _number("size", fields.pop("size", None))
         if not isinstance(uid, str) or not uid or len(uid) > MAX_NAME:

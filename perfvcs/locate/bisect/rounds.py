@@ -192,7 +192,6 @@ class Search:
         return Prior(self.span.last, touched, levels, self.counts.guide).weights(effect)
 
     def _announce(self, decision: Decision) -> None:
-        """Say what comes next."""
         step, names = decision.step, self.span.commits
         if step.what == "pair":
             text = f"{names[0][:10]} and {names[-1][:10]}, in turns"

@@ -80,7 +80,6 @@ class Seen:
         return blocks
 
     def _read(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
-        """The blocks of one host."""
         target = self.begun.target
         columns = []
         for member in members:

@@ -132,7 +132,6 @@ def _exact_word(share: float, near: float) -> ProofWord:
 
 
 def _word(low: float, high: float) -> ProofWord:
-    """The word for the interval of a share."""
     if low >= 1 - ENOUGH_SHARE and high <= 1 + ENOUGH_SHARE:
         return "proved"
     if high < SMALLEST_SHARE:

@@ -166,7 +166,6 @@ class CommitComparison:
         return profiles
 
     def _see(self, profiles: Iterable[Profile]) -> None:
-        """Notes which functions ran."""
         for profile in profiles:
             frames = profile.stacks.frames if profile.stacks else []
             self.ran |= {owner for frame in frames if (owner := self.places.owner(frame))}
@@ -358,7 +357,6 @@ def rematched(
 
 
 def _executions(profile: Profile) -> Iterable[Profile]:
-    """A profile per execution."""
     rows = profile.resources
     for execution in sorted(set(rows.execution)):
         trace = [

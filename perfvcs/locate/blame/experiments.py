@@ -264,7 +264,6 @@ class Experiments:
         return commit(repository.project, scratch, self.comparison.b, texts)
 
     def _levels(self, auxiliary: Version) -> VersionValues:
-        """The levels of a, b and the auxiliary version."""
         return self.comparison.trial(self.measured, auxiliary, self._late)
 
     def _late(self) -> bool:

@@ -96,7 +96,6 @@ class _Investigation:
         )
 
     def run(self) -> Blame:
-        """Measure, compare, and prove."""
         measured = self.comparison.measure()
         first, second = self.comparison.profiles
         elsewhere = surroundings(first, second) + submodules(self.project, self.a, self.b)

@@ -215,7 +215,6 @@ def _add_container(node: Node | None, line: int, depth: int, features: Features)
 
 
 def _called(node: Node) -> Node | None:
-    """What a call calls."""
     return next(filter(None, map(node.child_by_field_name, CALLED)), None)
 
 

@@ -284,7 +284,6 @@ class _Selector:
         return self._stale[commit]
 
     def _changed_since(self, commit: str) -> Changes:
-        """What differs between a commit and the baseline."""
         if commit not in self._later:
             self._later[commit] = changes(self.project, commit, self.baseline.commit)
         return self._later[commit]

@@ -251,7 +251,6 @@ class _Names:
                     )
 
     def add(self, names: Iterable[str]) -> None:
-        """Follow names, too."""
         new = set(names) - self.names
         self.names |= new
         self._waiting += new
@@ -267,7 +266,6 @@ class _Names:
                 self.enter(path, function)
 
     def enter(self, path: str, function: str) -> None:
-        """Run a function."""
         name = f"{path}:{function}"
         if name not in self.reached:
             self.reached.add(name)
@@ -334,7 +332,6 @@ class _Names:
                 waiting += self.by_name if name == COMPUTED else ()
 
     def take_all(self) -> None:
-        """Any function may run."""
         for path, parts in self.known.items():
             for function in parts.functions:
                 self.enter(path, function)

@@ -245,7 +245,6 @@ def _is_file(entry: _Entry) -> bool:
 
 
 def _file(project: Project, entry: _Entry, old: str, new: str) -> DifferingFile:
-    """A changed file with its hunks."""
     lost, made = (set(name) == {"0"} for name in (entry.old, entry.new))
     if lost or made:
         sides = [(1, len(source_lines(text))) if text else (0, 0) for text in (old, new)]

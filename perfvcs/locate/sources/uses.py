@@ -61,7 +61,6 @@ class _Row(NamedTuple):
 
     @property
     def packed(self) -> tuple[str, bytes, bytes, bytes | None]:
-        """What the database keeps."""
         uses = "\0".join(self.uses).encode("utf-8", "surrogatepass")
         return self.blob, uses, self.names, self.parts
 
