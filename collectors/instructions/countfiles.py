@@ -124,7 +124,7 @@ def read(
             " processes"
         )
     if program.left:
-        left = counted(program.left, "process")
+        left = counted(program.left, "process", "processes")
         counts.warnings.append(
             f"{command} left {left} running, which perf stopped and did not count: wait for what it"
             " starts"

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from perfvcs import launcher
-from perfvcs.collectors._shared.commandrun import read_at_most
+from perfvcs.collectors._shared.commandrun import launched, read_at_most
 from perfvcs.collectors.samples import attach
+from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import (
     Execution,
     LaunchError,
@@ -125,13 +125,8 @@ def record(run: Run, sampler: Sampler) -> tuple[Execution, Folded]:
     ]
     try:
         check_start(run.argv, run.cwd)
-        execution = launcher.launch(
-            argv,
-            cwd=run.cwd,
-            env=run.env,
-            timeout=run.timeout,
-            options=launcher.LaunchOptions(cpus=run.cpus, aslr=run.aslr, grace=END_SECONDS),
-        )
+        options = LaunchOptions(cpus=run.cpus, aslr=run.aslr, grace=END_SECONDS)
+        execution = launched(run, argv, options=options)
         word = _refused(report)
         if SAFE_NUMBER.fullmatch(word):
             raise not_started(run.argv, int(word))
