@@ -117,8 +117,8 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
         yield from stepped(f"note: {note}", COLUMNS)
     if named and bisection.why == "found" and (rest := unexplained(bisection)) >= LARGEST_REST:
         yield from wrapped(
-            f"note: {100 * rest:.0f} % of the difference is not explained by what is named: smaller"
-            " changes are not searched for"
+            f"note: {100 * rest:.0f} % of the difference between the ends is not explained by what"
+            " is named: smaller changes are not searched for"
         )
     if named and bisection.why == "found":
         yield from _of_a_merge(repository, bisection, named)
@@ -185,11 +185,8 @@ def _culprit(
     probability = (
         f"probability {_probability(float(bisection.outcome.decision.belief.change[number - 1]))}"
     )
-    yield from wrapped(
-        probability
-        + (f"; {100 * share:.0f} % of the whole difference" if share is not None else ""),
-        indent=INDENT,
-    )
+    whole = "" if share is None else f"; {100 * share:.0f} % of the difference between the ends"
+    yield from wrapped(f"{probability}{whole}", indent=INDENT)
     if bisection.suspects is not None and bisection.suspects[number - 1].touches:
         yield from wrapped(
             f"changes {reasons(bisection.suspects[number - 1].reasons)}", indent=INDENT
