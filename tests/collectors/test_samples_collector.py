@@ -392,6 +392,19 @@ def test_a_program_that_a_signal_ends_is_named(python: Callable[[str], Run], lan
         )
 
 
+@pytest.mark.parametrize(
+    "language", [pytest.param("native", marks=PERF), pytest.param("python", marks=PYSPY)]
+)
+def test_a_program_reads_its_input(
+    python: Callable[[str], Run], tmp_path: Path, language: str
+) -> None:
+    (tmp_path / "input").write_text("words\n")
+    script = "import sys; assert sys.stdin.read() == 'words\\n'; sum(range(30_000_000))"
+    Samples(language=language).collect(  # type: ignore[arg-type]
+        replace(python(script), stdin=tmp_path / "input")
+    )
+
+
 @pytest.mark.slow
 @PERF
 def test_processes_left_running_are_stopped_and_reported(
