@@ -28,7 +28,7 @@ from perfvcs.repository.state import State
 from perfvcs.system.children import shared
 from perfvcs.text.quantity import at_sizes
 
-VERSION = 9  # of what is kept
+VERSION = 10  # of what is kept
 PAIRS_AT_ONCE = 64  # pairs whose profiles are in memory at once
 OPENED = 200  # profiles whose rows are read if a verdict needs them
 ComparedSeries = tuple[object, ...]

@@ -522,16 +522,20 @@ def test_an_accepted_step_of_single_values_is_accepted_wherever_it_lies_between(
     assert (later["since"], later["finding"]) == ("", ""), "what is accepted is known"
 
 
-def test_a_second_step_of_single_values_is_that_of_its_own_pair(
+def test_a_step_that_becomes_certain_later_fails_the_first_check_that_knows_it(
     project: Project, perf: Perf
 ) -> None:
-    commits = grow(project, 36)
-    store(*apart(commits, [1.0] * 30 + [1.5] * 4 + [3.0] * 2, count=1))
-    second = checked(perf, *commits[33:35])
-    assert (second["word"], second["since"]) == ("suspected", "")
-    assert abs(second["effect"] - 1) < 0.2, "against the level since the first step"
-    assert checked(perf, commits[33], commits[35], code=3)["since"] == commits[34]
-    assert checked(perf, commits[34], commits[35])["since"] == commits[34]
+    commits = grow(project, 37)
+    store(*apart(commits, [1.0] * 30 + [1.5] * 4 + [3.0] * 3, count=1))
+    own = checked(perf, *commits[33:35])
+    assert (own["word"], own["since"]) == ("suspected", "")
+    assert abs(own["effect"] - 1) < 0.2, "against the level since the first step"
+    first = checked(perf, *commits[34:36], code=3)
+    assert (first["word"], first["since"]) == ("degradation", commits[34])
+    later = checked(perf, *commits[35:37])
+    assert (later["word"], later["since"]) == ("inconclusive", commits[34])
+    around = checked(perf, commits[33], commits[35], code=3)
+    assert (around["since"], around["id"]) == (commits[34], first["id"])
 
 
 def test_a_step_of_single_values_that_may_lie_between_is_no_earlier_one() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from perfvcs.check.pastsessions import EarlierSessions
 from perfvcs.statistics.changepoints.newest import SUPPORT
@@ -32,8 +33,8 @@ class NewestSession(Struct, frozen=True):
     and at least ten sessions support the level; ``suspected`` where one session is far away alone
     and chance is not as small, or fewer support the level. ``support`` counts the sessions at the
     level, ``since`` is the commit from which on they are elsewhere, and ``preceding`` the measured
-    one before that. ``earlier``: the baseline is elsewhere already, so that what lies between it
-    and the target has changed nothing.
+    one before that. ``earlier``: the baseline is elsewhere already, and was known to be, so that
+    what lies between it and the target has changed nothing.
     """
 
     word: Literal["changed", "suspected"]
@@ -61,6 +62,13 @@ class Compared(NamedTuple):
         return len(self.past.commits) - 1 - self.past.commits[::-1].index(self.baseline)
 
     @property
+    def before(self) -> Compared:
+        """The baseline, as it was compared when it was the newest commit."""
+        end = self.place + 1
+        past = EarlierSessions(self.past.means[:end], self.past.commits[:end])
+        return Compared(past, past.preceding(end - 1), self.baseline)
+
+    @property
     def is_judged(self) -> bool:
         """Whether the target is the newest commit, of one session, and its value may be unusual:
         one with some above and some below of the ten that end eight sessions before it is not.
@@ -85,8 +93,32 @@ def newest_sessions(compared: Sequence[Compared]) -> list[NewestSession | None]:
 
     None where that is usual, where there is no such history, where the baseline is neither at its
     present level nor at the one before the newest step, and where the target is not its newest
-    commit or has several sessions.
+    commit or has several sessions. What is certain by the target's value only is no earlier change:
+    one check says it, with the commit since which it is so, and no later one.
     """
+    sessions = _sessions(compared)
+    late = [
+        index
+        for index, session in enumerate(sessions)
+        if session and session.earlier and session.word == "changed"
+    ]
+    before = [compared[index].before for index in late]
+    for index, pair, known in zip(late, before, _sessions(before), strict=True):
+        session = sessions[index]
+        if session and pair.is_judged and not _is_known(session, known):
+            sessions[index] = replace(session, earlier=False)
+    return sessions
+
+
+def _is_known(session: NewestSession, known: NewestSession | None) -> bool:
+    """Whether a change was certain before the newest value, in the same direction."""
+    if known is None or known.word != "changed":
+        return False
+    return (known.difference > 0) == (session.difference > 0)
+
+
+def _sessions(compared: Sequence[Compared]) -> list[NewestSession | None]:
+    """The sessions of targets, whether what they show was known before or not."""
     sessions: list[NewestSession | None] = [None] * len(compared)
     asked = [index for index, pair in enumerate(compared) if pair.is_judged]
     if not asked:
