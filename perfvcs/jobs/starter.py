@@ -129,7 +129,7 @@ class Proposal(Struct, frozen=True):
 
     def _job(self, name: str, seconds: float | None) -> str:
         """The table of a job; what may be added is said in the first."""
-        collectors = f'# collectors = ["time"]\n{EXACT}'
+        collectors = '# collectors = ["time"]'
         if self.collector:
             collectors = f"collectors = [{self.collector}]"
         timeout = max(USUAL_TIMEOUT, TIMES * (seconds or 0.0))
@@ -139,7 +139,7 @@ class Proposal(Struct, frozen=True):
             hints=HINTS if name == self.name else "",
             executions=self.executions(seconds),
             timeout=f'"{ceil(timeout)}s"',
-            collectors=collectors,
+            collectors=f"{collectors}\n{EXACT}",
             reads=f"{READS}reads = {self.reads}\n" if self.reads else "",
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import tomllib
 
 import pytest
 from conftest import Project
@@ -250,6 +251,8 @@ def test_the_only_file_of_tests_may_be_called_test(project: Project) -> None:
     assert len(commands(project)) == 1
     project.write("test.py", "class Marks:\n    def test_marks(self):\n        pass\n")
     assert commands(project)[0] == ["python -m pytest test.py"]
+    (job,) = tomllib.loads(proposals(project.root)[0].toml())["job"]
+    assert job["exact"] == "auto" and job["collectors"][0]["name"] == "pytest"
 
 
 @pytest.mark.parametrize(("package", "runs"), [("main", True), ("marks", False)])
