@@ -1,6 +1,4 @@
-"""`perf bisect` from its ends to its result: which target to follow, which commits are suspect, and
-the search.
-"""
+"""`perf bisect` from its ends to its result: the target, the suspects, and the search."""
 
 from __future__ import annotations
 
@@ -116,9 +114,7 @@ class Bisection:
         )
 
     def shares(self) -> list[float]:
-        """Each commit's share of the prior, by what it changes; the first is that after the good
-        one.
-        """
+        """Each commit's share of the prior, by what it changes; the good one has none."""
         from perfvcs.locate.bisect.posterior import Prior
 
         touched = None if self.suspects is None else [commit.touches for commit in self.suspects]
