@@ -350,7 +350,11 @@ class TestBadInput:
         assert server.stdout is not None
         about = {"protocolVersion": "2025-06-18", "capabilities": {}}
         about["clientInfo"] = {"name": "dying", "version": "1"}
-        call = {"name": "judge", "arguments": {"budget_seconds": 20}, "_meta": {"progressToken": 1}}
+        call = {
+            "name": "judge",
+            "arguments": {"budget_seconds": 300},
+            "_meta": {"progressToken": 1},
+        }
         for message in (
             {"id": 1, "method": "initialize", "params": about},
             {"method": "notifications/initialized"},
@@ -359,6 +363,7 @@ class TestBadInput:
             server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
         server.stdin.flush()
         for line in server.stdout:
+            assert '"id":2' not in line.replace(" ", ""), "it answered without running anything"
             if "running both" in line:
                 break
         if killed:
