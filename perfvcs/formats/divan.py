@@ -22,6 +22,9 @@ from perfvcs.profile.validity import Malformed
 
 METRICS = {"wall": Metric("s")}
 TITLES = re.compile(r"(?<= )fastest +│ slowest +│ median +│ mean +│ samples +│ iters *+$")
+SIGNATURE = re.compile(
+    "^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE
+)
 TREE_ROW = re.compile(r"(?P<bars>(?:│  |   )*)(?:├─|╰─) (?P<rest>.*)")
 WIDTH = 3  # columns of a level
 FASTEST, SLOWEST, MEDIAN, MEAN, SAMPLE_COLUMNS = range(5)
@@ -33,9 +36,7 @@ class Divan(Marked):
     median; divan does not print the samples.
     """
 
-    mark = re.compile(
-        "^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE
-    )
+    mark = SIGNATURE
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
         """The profile; raises NoResults, and Malformed with the line."""

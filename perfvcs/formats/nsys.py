@@ -31,6 +31,7 @@ METRICS = {"wall": Metric("s"), "total": Metric("s", "none")}
 # kernels have instances, calls of the API and copies are counted in other words
 SUMMARY = r'^"?Time ?\(%\)"?,"?Total Time \(ns\)"?,[^\n]{0,2000}\bAvg \(ns\)'
 TRACE = r'^"?Start \(ns\)"?,"?Duration \(ns\)"?,[^\n]{0,2000}\bDevice\b'  # of a GPU
+HEADING = re.compile(f"{SUMMARY}|{TRACE}".encode(), re.MULTILINE)
 START = re.compile(f"{SUMMARY}|{TRACE}", re.MULTILINE)
 BETWEEN = re.compile(rf"\n\s*\n|\n(?={SUMMARY}|{TRACE})", re.MULTILINE)
 COUNTS = ("Instances", "Num Calls", "Count", "Calls")
@@ -48,7 +49,7 @@ class Nsys(Marked):
     """
 
     suffixes = (".csv",)
-    mark = re.compile(f"{SUMMARY}|{TRACE}".encode(), re.MULTILINE)
+    mark = HEADING
     overlapping: ClassVar[bool] = True  # a call of the API waits for a kernel
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's

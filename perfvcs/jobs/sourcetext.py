@@ -19,20 +19,16 @@ QUOTED = (
     r'|"(?:\\[\s\S]|[^"\\\n])*"?'
     r"|'(?:\\[\s\S]|[^'\\\n])*'?"
 )
-NUMBER_SIGN = r"(?:^|(?<=\s))#[^\n]*"
-SLASHES = r"(?:^|(?<=[\s;{}]))//[^\n]*|/\*[\s\S]*?(?:\*/|(?P<open>\Z))"
-DASHES = r"--[^\n]*"
+NUMBER_SIGN = rf"(?m)(?P<text>{QUOTED})|(?:^|(?<=\s))#[^\n]*"
+SLASHES = rf"(?m)(?P<text>{QUOTED})|(?:^|(?<=[\s;{{}}]))//[^\n]*|/\*[\s\S]*?(?:\*/|(?P<open>\Z))"
+DASHES = rf"(?P<text>{QUOTED})|--[^\n]*"
 BEGINNING = 100  # characters of a text in which its interpreter is looked for
 
 
-def _comments(form: str) -> re.Pattern[str]:
-    return re.compile(rf"(?P<text>{QUOTED})|{form}", re.MULTILINE)
-
-
-COMMENTS: Mapping[str, re.Pattern[str]] = {
-    **dict.fromkeys(("python", "perl", "ruby", "shell", "make"), _comments(NUMBER_SIGN)),
-    **dict.fromkeys(("native", "rust", "go", "node", "java"), _comments(SLASHES)),
-    "lua": _comments(DASHES),
+COMMENTS: Mapping[str, str] = {
+    **dict.fromkeys(("python", "perl", "ruby", "shell", "make"), NUMBER_SIGN),
+    **dict.fromkeys(("native", "rust", "go", "node", "java"), SLASHES),
+    "lua": DASHES,
 }
 
 
@@ -44,7 +40,7 @@ def without_comments(path: str, text: str) -> str:
     ('# 1\\n', 'x = 1   \\n')
     """
     comments = COMMENTS.get(_language(path, text))
-    return text if comments is None else comments.sub(_kept, text)
+    return text if comments is None else re.sub(comments, _kept, text)
 
 
 def _kept(comment: re.Match[str]) -> str:

@@ -118,12 +118,12 @@ def _is_brought(file: Path, candidate: Candidate) -> bool:
     """
     is_metadata = file.parent.name.endswith(METADATA)
     packages = file.parent.parent if is_metadata else file.parent
-    noted = re.compile(rf"^{re.escape(str(file.relative_to(packages)))},", re.MULTILINE)
+    noted = f"\n{file.relative_to(packages)},"
     archives = [path for path in candidate.changed if path.endswith(ARCHIVES)]
     owners = [
         record.parent
         for record in packages.glob(f"*{METADATA}/RECORD")
-        if noted.search(beginning(record, LARGEST_RECORD))
+        if noted in f"\n{beginning(record, LARGEST_RECORD)}"
     ]
     return bool(owners) and not any(_is_given(owner, archives) for owner in owners)
 

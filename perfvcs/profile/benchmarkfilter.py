@@ -8,7 +8,8 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from perfvcs.profile.naming import Benchmark
+from perfvcs.profile.naming import Benchmark, plain
+from perfvcs.text.words import metric_name
 
 Way = Literal["usual", "several", "one", "whole"]
 
@@ -186,16 +187,19 @@ def chosen(known: Sequence[Benchmark], words: FilterWords, way: Way = "usual") -
 
 
 def _metric(given: str, known: Sequence[Benchmark]) -> str:
-    """The metric of that whole name; as it is written where nothing is stored."""
+    """The metric of that name, or with that word in what it is called (``CPU``); as it is written
+    where nothing is stored.
+    """
     measured = [item for item in known if item.metric]
     if not measured:
         return given
-    from perfvcs.profile.resolver import meant, unknown
+    from perfvcs.profile.resolver import resolved, unknown
 
-    places = meant(given, measured, "metric", whole=True).places
-    if not places:
-        raise unknown(given, measured, "metric")
-    return measured[places[0]].metric
+    metric = measured[resolved(given, measured, "metric").places[0]].metric
+    called = metric_name(metric).casefold()
+    if plain(given).casefold() not in (metric.casefold(), called, *called.split()):
+        raise unknown(given, measured, "metric")  # a part of a word may be a slip
+    return metric
 
 
 def _units(chosen: Sequence[Benchmark]) -> frozenset[UnitAtSize]:
