@@ -15,6 +15,7 @@ from perfvcs.check.vocabulary import said
 from perfvcs.environment.variables import SEED_PLACEHOLDER
 from perfvcs.git.ancestry import way
 from perfvcs.profile.naming import typed
+from perfvcs.profile.rules import RULES_FILE
 from perfvcs.profile.summary import SIZES
 from perfvcs.repository.benchmarks import configured_labels, typed_words
 from perfvcs.text.characters import shorten
@@ -120,9 +121,14 @@ def _typed(repository: Repository, headers: Sequence[Header], report: Report) ->
     """The command that was typed behind `perf collect --` and is followed here, as a shell takes
     it; None where perf.toml has a job of the report, empty where no such command is known.
     """
-    labels = configured_labels(repository)
     series = {change.series for change in report.changes if not change.accepted}
     jobs = [header.job for header in headers if header.job.key in series]
+    project = repository.project
+    is_configured = (project.root / RULES_FILE).is_file() and not project.bare
+    # a job with a name of its own is one of perf.toml, which takes long to read
+    if is_configured and not (jobs and typed_words(jobs[0])):
+        return None
+    labels = configured_labels(repository)
     if labels & {job.label for job in jobs} or (labels and not jobs):
         return None
     words = [typed_words(job) for job in jobs if job.key not in report.foreign]
