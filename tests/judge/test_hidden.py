@@ -155,7 +155,7 @@ def test_what_a_judgement_says_of_a_hidden_file(
     project.write("work.py", HARMLESS)
     hidden = project.root.parent / "size.txt"
     hidden.write_text("300000\n")
-    words = ("--hidden", str(hidden), "--budget", "10s", *options)
+    words = ("--hidden", str(hidden), "--budget", "15s", *options)
     document = json.loads(perf("judge", *words, "--json", code=None).out)
     assert document["guard"]["hidden"]["word"] == word
     assert document["cost"]["pairs"] > 0
