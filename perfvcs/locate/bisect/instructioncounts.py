@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perfvcs.errors import UsageError
 from perfvcs.locate.bisect.decision import decide
 from perfvcs.locate.bisect.evidence import Evidence
+from perfvcs.measure.counting import under_counter
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.session import Session
 from perfvcs.system.numeric import Floats
@@ -109,29 +111,13 @@ def counting(cell: Cell, target: Target) -> Cell | None:
     """The benchmark under a collector that counts its instructions; None where nothing does, or
     where not its time is asked for.
     """
-
-    from perfvcs.plugins import build
-    from perfvcs.plugins.collector import Collector
-
     if target.metric not in TIME_METRICS or target.uid != cell.name or cell.exact:
         return None
-    options: dict[str, object] = {"tool": "cachegrind", "repeat": 0}
-    member: Collector = build("collectors", "instructions", options, f"job `{cell.name}`")
-    if member.available():
+    try:
+        counted = under_counter(cell, "instructions", target.uid)
+    except UsageError:
         return None
-    return replace(
-        cell,
-        collector_name="instructions",
-        collector=member,
-        options=options,
-        executions=1,
-        warmup=0,
-        binaries=1,
-        retries=1,
-        postprocessors=(),
-        auto=None,
-        timeout=cell.timeout * SLOWER,
-    )
+    return replace(counted, executions=1, retries=1)
 
 
 def pays(seconds: float, commits: int, blocks: int) -> bool:
