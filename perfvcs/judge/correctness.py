@@ -31,6 +31,8 @@ TAIL = 4096  # characters of a command's output in which its reason is looked fo
 # bytes of it in which the tests that passed are counted: cargo says them for each crate
 COUNTED = 4_000_000
 SHORT = 0.1  # of what is left of the budget: a command that takes less is run on the base, too
+# of it, and at most SHORTEST, is kept for the base, so that a base that fails at once is seen
+KEPT = 0.4
 # by pytest, cargo, jest and mocha; unittest; prove; ctest; GoogleTest; node
 PASSED_TESTS = re.compile(
     r"\b(\d{1,9}) pass(?:ed|ing)\b|\bRan (\d{1,9}) tests?\b|\bTests=(\d{1,9})\b"
@@ -80,7 +82,8 @@ class Correctness:
                 said = f"the budget ended before `{shorten(command, 80)}` could be run"
                 self.check = GuardCheck("doubted", said)
                 return
-            outcome = self._run(sites, position, command, sandbox, end)
+            kept = min(SHORTEST, KEPT * (end - began))
+            outcome = self._run(sites, position, command, sandbox, end - kept)
             look(position)
             is_short = time.monotonic() - began < SHORT * (end - began)
             if not outcome.reason and not is_short:

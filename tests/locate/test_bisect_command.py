@@ -11,8 +11,6 @@ import sys
 import pytest
 from conftest import Project, processes_in
 
-pytestmark = pytest.mark.slow
-
 # what it reports is a normal number around the level of the commit, by a sum of uniform ones;
 # importing json would take longer than the rest
 WORK = """
@@ -306,7 +304,7 @@ def test_merges_are_followed_along_the_first_parent_and_into_the_branch_on_reque
 
 
 def test_an_interrupted_bisection_goes_on_with_what_it_has(project, perf):
-    commits = history(project, stepped(9, 4, 0.1), noise=0.05)
+    commits = history(project, stepped(9, 4, 0.5), noise=0.1)
     command = [sys.executable, "-P", "-m", "perfvcs", "bisect", commits[0], *ASK]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr
