@@ -49,8 +49,9 @@ ROOT = TESTS.parent  # of the repository
 EXITING = 0x4  # PF_EXITING of the kernel, among the flags of /proc/PID/stat
 # how the reason begins of a test that is skipped for what the machine lacks
 LACK = "missing here: "
-SLOW_TOOLS = {"chromium", "chromedriver", "valgrind", "/usr/bin/perf"}
-SLOW_FIXTURES = {"browser"}
+COMPILERS = {"cc", "gcc", "g++", "clang", "clang++", "go", "cargo", "javac"}
+SLOW_TOOLS = COMPILERS | {"chromium", "chromedriver", "valgrind", "/usr/bin/perf"}
+SLOW_FIXTURES = {"browser", "project"}
 Once = Callable[[str, Callable[[Path], object]], Path]
 Made = TypeVar("Made")
 # set in many containers, or by some people: what Python does, how programs print, where shells look
@@ -358,7 +359,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark ``slow`` every test that draws by lot for seconds, or has a tool or a fixture that takes
-    as long. The others that are slow say so themselves.
+    long: a compiler, a browser, a repository. The others that are slow say so themselves.
     """
     for item in items:
         tools = {tool for mark in item.iter_markers("needs") for tool in mark.args}

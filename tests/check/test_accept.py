@@ -47,7 +47,6 @@ def accept_all(perf: Perf, *revisions: str, reason: str = "the parser checks its
     perf("accept", *ids(perf, *revisions).values(), "--reason", reason)
 
 
-@pytest.mark.slow
 def test_an_accepted_degradation_does_not_fail_and_is_listed_apart(
     project: Project, perf: Perf
 ) -> None:
@@ -481,7 +480,6 @@ def test_what_ended_or_grew_is_accepted_anew_in_the_same_place(
     assert {one["reason"] for one in json.loads(perf("accept", "--list", "--json").out)} == {"more"}
 
 
-@pytest.mark.slow
 def test_the_page_marks_what_is_accepted(project: Project, perf: Perf) -> None:
     one, two = measured(project, 0.010, 0.011)
     perf("check", code=3)

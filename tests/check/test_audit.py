@@ -131,7 +131,6 @@ def test_one_alarm_alone_is_no_ground_to_refuse(project: Project, perf: Perf) ->
     perf("check", "--gate", "HEAD~1", "HEAD")
 
 
-@pytest.mark.slow
 def test_a_larger_delta_cures_it(project: Project) -> None:
     commit = committed(project)
     store(
@@ -141,7 +140,6 @@ def test_a_larger_delta_cures_it(project: Project) -> None:
     assert not audit(Repository.find(), "HEAD", CheckRequest(delta=0.1)).refused
 
 
-@pytest.mark.slow
 def test_what_the_audits_of_a_unit_show_raises_its_floor(project: Project) -> None:
     commit = committed(project)
     store(
@@ -191,7 +189,6 @@ def test_another_machine_does_not_count(project: Project) -> None:
     assert audit(Repository.find(), "HEAD").trials == 1
 
 
-@pytest.mark.slow
 def test_the_gate_is_refused_where_audits_raise_alarms(project: Project, perf: Perf) -> None:
     commit = compared(project)
     perf("check", "--gate", "HEAD~1", "HEAD")
@@ -230,7 +227,6 @@ def test_audits_of_other_jobs_do_not_touch_the_gate(project: Project, perf: Perf
     perf("check", "--gate", "HEAD~1", "HEAD")
 
 
-@pytest.mark.slow
 def test_the_executions_of_perf_toml_are_what_is_tried(project: Project) -> None:
     commit = committed(project)
     store(*itself(commit, bias=0.0125, spread=0.01, count=30))
@@ -264,7 +260,6 @@ def test_an_audit_too_short_to_say_anything_is_not_measured(project: Project, pe
     assert Repository.find().index.headers() == []
 
 
-@pytest.mark.slow
 def test_an_audit_measures_a_revision_against_itself(project: Project, perf: Perf) -> None:
     project.configure()
     project.commit("one", **{"work.sh": "true"})

@@ -215,7 +215,6 @@ def test_what_has_no_baseline_is_measured_by_the_jobs_of_a_configuration(
     assert "measure both in turns with `perf check --measure`" in perf("check", code=4).err
 
 
-@pytest.mark.slow
 def test_measuring_collects_both_in_turns_and_stops_when_decided(
     project: Project, perf: Perf
 ) -> None:
@@ -298,7 +297,6 @@ def test_uncommitted_changes_are_checked_against_their_commit(project: Project, 
     assert f"{commit[:10]} -> {commit[:10]}+" in perf("check").out
 
 
-@pytest.mark.slow
 def test_uncommitted_changes_are_measured_against_their_commit(
     project: Project, perf: Perf
 ) -> None:

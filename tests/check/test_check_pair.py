@@ -345,7 +345,6 @@ def first_line(said: Said) -> str:
     return " ".join(said.out.split("\n\n")[0].split())
 
 
-@pytest.mark.slow
 def test_what_is_stored_decides_without_measuring(project: Project, perf: Perf) -> None:
     two(project)
     one, head = (project.git("rev-parse", name)[:10] for name in ("HEAD~1", "HEAD"))
@@ -371,7 +370,6 @@ def test_what_is_stored_decides_without_measuring(project: Project, perf: Perf) 
     assert first_line(perf("check", code=None)).startswith(f"{one} -> {head}: ")
 
 
-@pytest.mark.slow
 def test_one_revision_that_is_named_is_said_to_be_compared_with_its_parent(
     project: Project, perf: Perf
 ) -> None:

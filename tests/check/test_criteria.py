@@ -668,7 +668,6 @@ def test_of_many_files_one_is_named_and_the_others_are_counted(
     assert judged_by(perf)["differences"] == ["the benchmark bench/0.py and 29 more files"]
 
 
-@pytest.mark.slow
 def test_uncommitted_files_are_named_where_they_are_the_target(
     project: Project, perf: Perf, tmp_path: Path
 ) -> None:

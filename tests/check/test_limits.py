@@ -222,7 +222,6 @@ limit = "600 ms"
 
 
 class TestCommands:
-    @pytest.mark.slow
     def test_check_log_and_judge_say_the_same(self, project: Project, perf: Perf) -> None:
         project.write("sleep.sh", "sleep 0.001\n")
         project.commit("Quick", **{"perf.toml": TABLES})

@@ -414,7 +414,6 @@ def answered(perf: Perf, step: list[str]) -> list[Claim]:
     return []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in SITUATIONS]
 )
@@ -434,7 +433,6 @@ def test_the_next_step_runs_as_printed_and_agrees(name: str, project: Project, p
             assert subjects & {one.subject for one in report.claims}, (report.next, said)
 
 
-@pytest.mark.slow
 def test_a_report_says_which_of_the_stored_pairs_it_is_by(project: Project, perf: Perf) -> None:
     drawn(project, {"sort": 0.012}, {"sort": 0.02})
     first = perf("check", "--measure", "-n", "5", "HEAD~1", "HEAD", code=3)

@@ -74,7 +74,6 @@ def test_without_it_one_is_missing_and_one_is_new_and_check_proposes_it(
     )
 
 
-@pytest.mark.slow
 def test_with_it_the_history_goes_on_everywhere(renamed: list[str], project: Project, perf) -> None:
     before = subprocess.run(
         ["git", "rev-parse", "main"],

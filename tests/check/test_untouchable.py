@@ -122,7 +122,6 @@ def test_without_a_perf_toml_that_can_be_read_every_verdict_stands(
     assert {one["word"] for one in times(perf("check", "--json", code=3).out)} == {"degradation"}
 
 
-@pytest.mark.slow
 def test_measuring_what_cannot_be_touched_is_announced_as_unneeded(
     project: Project, perf: Perf, begun: str
 ) -> None:

@@ -131,7 +131,6 @@ def github(
     return begin
 
 
-@pytest.mark.slow
 def test_an_error_leaves_no_report_of_an_earlier_run(change: Change) -> None:
     change.level("1001")
     change.ci()
@@ -144,7 +143,6 @@ def test_an_error_leaves_no_report_of_an_earlier_run(change: Change) -> None:
     }
 
 
-@pytest.mark.slow
 def test_folders_of_reports_and_sites_are_not_what_a_job_misses(change: Change) -> None:
     change.level("1001")
     change.ci("--out", "reports")
@@ -156,7 +154,6 @@ def test_folders_of_reports_and_sites_are_not_what_a_job_misses(change: Change) 
     assert "git ignores data, so that" in change.run("collect", code=5).err
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("drawn_page")
 def test_a_change_for_the_worse_fails_the_job_and_is_in_every_report(change: Change) -> None:
     change.level("2000")
@@ -208,7 +205,6 @@ def test_the_commit_is_measured_and_not_what_lies_about(change: Change) -> None:
     change.ci()
 
 
-@pytest.mark.slow
 def test_a_budget_that_is_too_short_settles_nothing_and_says_so(change: Change) -> None:
     change.project.commit("slow", **{"work.sh": "sleep 600"})
     said = change.ci("--budget", "1s", code=4)
@@ -235,7 +231,6 @@ def test_what_cannot_be_measured_fails_the_job_in_every_report(change: Change) -
         assert "exited with status 7" in (change.project.root / "perf-ci" / name).read_text(), name
 
 
-@pytest.mark.slow
 def test_what_is_accepted_on_the_branch_does_not_fail_the_job_of_its_merge(
     change: Change, github: Callable[..., None]
 ) -> None:
@@ -309,7 +304,6 @@ def test_github_shows_a_comment_a_summary_and_annotations(
     )
 
 
-@pytest.mark.slow
 def test_the_comment_follows_the_pull_request(
     change: Change, github: Callable[..., None], service: Service
 ) -> None:
@@ -339,7 +333,6 @@ def test_a_comment_on_no_change_is_asked_for_by_name(
     assert service.bodies[0].startswith("<!-- perfvcs-ci nightly -->")
 
 
-@pytest.mark.slow
 def test_a_check_run_that_can_be_required_passes_where_the_job_does(
     change: Change, github: Callable[..., None], service: Service
 ) -> None:

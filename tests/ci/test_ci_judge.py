@@ -48,7 +48,6 @@ def flat(said: Said) -> str:
     return " ".join(said.out.split())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--delta", "1")])
 @pytest.mark.usefixtures("drawn_page")
 def test_tables_of_the_change_are_ignored_and_every_report_says_so(
@@ -64,7 +63,6 @@ def test_tables_of_the_change_are_ignored_and_every_report_says_so(
     assert "perf_judge_differences 1.0" in (folder / "metrics.txt").read_text()
 
 
-@pytest.mark.slow
 def test_a_check_that_measures_ignores_them_too(change: Change) -> None:
     lib(change.project, "5900", **more(change, '[[check]]\ndelta = "1000%"\n'))
     for options in ((), ("--delta", "1")):
@@ -163,7 +161,6 @@ def test_what_an_earlier_step_wrote_into_the_checkout_is_named(change: Change) -
     )
 
 
-@pytest.mark.slow
 def test_an_own_acceptance_is_honoured_and_said_first(change: Change) -> None:
     lib(change.project, "2000")
     change.ci(code=3)
@@ -183,7 +180,6 @@ def test_an_own_acceptance_is_honoured_and_said_first(change: Change) -> None:
     assert change.verdict.speaks
 
 
-@pytest.mark.slow
 def test_a_gain_that_the_process_denies_is_not_to_be_relied_on(change: Change) -> None:
     """By the guard of `perf judge`: the work moved out of what is timed."""
     work = (

@@ -215,7 +215,6 @@ def quick(place: Place, monkeypatch: pytest.MonkeyPatch) -> Place:
     return place
 
 
-@pytest.mark.slow
 def test_a_pull_request_is_measured_in_one_job_and_commented_in_another(quick: Place) -> None:
     quick.project.commit("slower", **{"work.sh": WORK.replace("LEVEL", "2000")})
     runner = quick.runner()
@@ -230,7 +229,6 @@ def test_a_pull_request_is_measured_in_one_job_and_commented_in_another(quick: P
     assert quick.later("ada/project").job(FORK, "comment") is None, "it is commented once"
 
 
-@pytest.mark.slow
 def test_the_comment_on_a_fork_s_pull_request_comes_from_a_run_of_its_own(quick: Place) -> None:
     quick.project.commit("slower", **{"work.sh": WORK.replace("LEVEL", "2000")})
     runner = quick.runner(fork=True)
@@ -251,7 +249,6 @@ def test_a_job_that_did_not_measure_is_not_commented(quick: Place) -> None:
     assert commented and (runner.status, commented.log, quick.service.asked) == (0, "", [])
 
 
-@pytest.mark.slow
 @pytest.mark.needs("strace")
 def test_no_process_of_a_hostile_project_sees_a_token(place: Place) -> None:
     """Its build, its benchmark, what they left behind, and modules at its top; a daemon outlives

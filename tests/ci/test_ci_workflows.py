@@ -200,7 +200,6 @@ def bash(script: str, env: dict[str, str], **more: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.slow
 def test_gitlab_s_jobs_run_without_a_project_access_token(
     project: Project, variables: dict[str, str]
 ) -> None:

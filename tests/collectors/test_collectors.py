@@ -26,6 +26,8 @@ from perfvcs.profile.decoding import decode
 from perfvcs.profile.validity import METRIC_NAME, RESERVED
 from perfvcs.repository import Repository
 
+pytestmark = pytest.mark.slow
+
 DOCS = ROOT / "docs"
 
 
@@ -173,7 +175,6 @@ def test_it_says_in_one_line_why_it_cannot_run(collector: Collector) -> None:
     )
 
 
-@pytest.mark.slow
 def test_its_engine_is_a_name_with_a_number_and_stays(
     name: str, working: Collector, executed: Executed
 ) -> None:
@@ -225,7 +226,6 @@ def executes(name: str) -> bool:
     return name != "size"
 
 
-@pytest.mark.slow
 def test_a_failing_command_is_one_line_with_its_status_and_what_it_said(
     name: str, working: Collector, run: Prepare
 ) -> None:
@@ -237,7 +237,6 @@ def test_a_failing_command_is_one_line_with_its_status_and_what_it_said(
     assert caught.value.exit_code == 5 and "\n" not in str(caught.value)
 
 
-@pytest.mark.slow
 def test_a_command_that_takes_too_long_is_stopped_and_named(
     name: str, working: Collector, run: Prepare
 ) -> None:
@@ -249,7 +248,6 @@ def test_a_command_that_takes_too_long_is_stopped_and_named(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow
 def test_a_command_that_cannot_be_started_is_one_line(
     name: str, working: Collector, run: Prepare
 ) -> None:
@@ -260,7 +258,6 @@ def test_a_command_that_cannot_be_started_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow
 def test_several_on_one_job_give_a_profile_and_a_series_each(
     project: Project, perf: Callable[..., Said]
 ) -> None:

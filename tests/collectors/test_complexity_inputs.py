@@ -125,7 +125,6 @@ def profiles() -> list[Profile]:
     return [profile for _, profile in store.read_many(store.paths())]
 
 
-@pytest.mark.slow
 def test_an_unknown_function_gets_a_suggestion(collect: Callable[..., Said]) -> None:
     assert "did you mean `constant`?" in failure(collect("constnat", code=5))
 
@@ -207,7 +206,6 @@ def test_half_a_name_is_refused(entry: str) -> None:
         parse(entry)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("language", ["c"], indirect=True)
 @pytest.mark.parametrize(
     ("entry", "build", "cure"),

@@ -407,7 +407,6 @@ def test_a_signal_that_services_are_not_stopped_by_is_refused() -> None:
         plugins.build("collectors", "counters", {"service": service}, "here")
 
 
-@pytest.mark.slow
 def test_a_table_of_perf_toml_is_a_service(project, perf) -> None:  # type: ignore[no-untyped-def]
     project.write("server.py", SERVER)
     project.write("load.py", LOAD)

@@ -177,7 +177,6 @@ def rows(found: Observations, metric: str) -> dict[str, float]:
 pytestmark = [pytest.mark.needs("valgrind"), pytest.mark.needs("gcc")]
 
 
-@pytest.mark.slow
 def test_a_function_is_counted_by_itself_and_with_what_it_calls(program, collect):
     found = collect(program)
     exclusive, inclusive, calls = (
@@ -218,7 +217,6 @@ int main(void) { return outer(50000) < 0; }
 """
 
 
-@pytest.mark.slow
 def test_functions_that_the_compiler_put_into_others_are_counted_apart_on_request(
     collect, tmp_path
 ):
@@ -243,7 +241,6 @@ def test_functions_that_the_compiler_put_into_others_are_counted_apart_on_reques
     ]
 
 
-@pytest.mark.slow
 def test_it_counts_the_same_each_time_and_says_so(program, collect):
     first, second = (
         collect(program, repeat=3),
@@ -271,7 +268,6 @@ int main(void)
 """
 
 
-@pytest.mark.slow
 def test_the_length_of_the_environment_does_not_count(collect, tmp_path):
     (tmp_path / "stack.c").write_text(STACK)
     subprocess.run(
@@ -293,7 +289,6 @@ def test_the_environment_fills_whole_pages(length):
     )
 
 
-@pytest.mark.slow
 def test_a_first_run_that_fills_a_cache_does_not_count(collect, tmp_path):
     cache = tmp_path / "cache"
     script = (
@@ -306,7 +301,6 @@ def test_a_first_run_that_fills_a_cache_does_not_count(collect, tmp_path):
     assert total(first) > 1.05 * total(found) == 1.05 * total(collect("/bin/sh", "-c", script))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "random"])
 def test_a_python_program_hashes_the_same_each_time_unless_set_otherwise(collect, seed):
     script = "import sys; print(hash('perf'), file=sys.stderr); {str(n) for n in range(3000)}"
@@ -317,7 +311,6 @@ def test_a_python_program_hashes_the_same_each_time_unless_set_otherwise(collect
     assert (len(counts) == 1) == (seed == "0")
 
 
-@pytest.mark.slow
 def test_a_program_with_random_work_is_reported(program, collect):
     found = collect(program, "random", repeat=2)
     for _ in range(3):
@@ -362,7 +355,6 @@ def test_a_child_that_is_killed_is_reported_and_its_parent_is_counted(program, c
     ]
 
 
-@pytest.mark.slow
 def test_a_child_with_another_program_and_an_empty_environment_is_counted(program, collect):
     found = collect(program, "clear", program)
     assert rows(found, "exclusive")["work"] == pytest.approx(
@@ -404,7 +396,6 @@ def test_without_a_compiler_a_fork_is_reported(program, collect, monkeypatch):
     assert any("may be counted in both" in warning for warning in found.warnings)
 
 
-@pytest.mark.slow
 def test_cachegrind_knows_functions_but_no_calls(program, collect):
     found = collect(program, tool="cachegrind", functions=["work"])
     full = collect(program)
@@ -485,7 +476,6 @@ def test_a_program_that_becomes_another_user_is_refused_with_its_cure(program, c
         collect(copy)
 
 
-@pytest.mark.slow
 def test_a_file_that_the_program_put_among_the_counts_is_refused(collect, tmp_path):
     script = (
         "import glob, os\nfor path in glob.glob('{}/scratch*/instructions-0'): open(path +"
@@ -629,7 +619,6 @@ def test_threads_of_go_are_not_interrupted_by_signals_that_stop_callgrind():
     assert given["GODEBUG"] == "gctrace=1,asyncpreemptoff=1"
 
 
-@pytest.mark.slow
 @pytest.mark.needs("go", "valgrind")
 def test_a_program_of_go_whose_goroutines_are_interrupted_is_counted(collect, tmp_path):
     source = tmp_path / "busy.go"
@@ -690,7 +679,6 @@ def sorting(project):
     return project
 
 
-@pytest.mark.slow
 def test_two_percent_more_work_is_a_degradation_and_none_is_the_same(sorting, perf):
     for count in (100_000, 100_000, 104_000):
         sorting.commit(f"{count}", **{"sort.c": SORT % count})
@@ -711,7 +699,6 @@ def test_two_percent_more_work_is_a_degradation_and_none_is_the_same(sorting, pe
     )
 
 
-@pytest.mark.slow
 def test_a_function_that_did_not_run_is_named_with_the_nearest(sorting, perf):
     sorting.write("perf.toml", CONFIG % "sorted")
     sorting.commit("one", **{"sort.c": SORT % 1000})

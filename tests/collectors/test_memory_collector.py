@@ -29,7 +29,6 @@ int main(int count, char **words) { fill(%s * atoi(words[1])); return count < 2;
 """
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc")
 def test_a_commit_that_allocates_more_is_a_degradation(project, perf):
     project.configure(

@@ -18,6 +18,8 @@ from perfvcs.collectors.memory import Memory, captures, inside, python, reading
 from perfvcs.collectors.memory.heap import RecordingInterpreter
 from perfvcs.plugins.collector import CollectError
 
+pytestmark = pytest.mark.slow
+
 Write = Callable[..., tuple[str, ...]]
 FOLDER = inside.MEMORY_INSIDE / "python"
 
@@ -74,7 +76,6 @@ def test_the_bytes_of_a_function_are_exact_to_a_thousandth(
     assert of_functions(found, (function,))["bytes"] == pytest.approx(expected, rel=0.001)
 
 
-@pytest.mark.slow
 def test_calls_and_the_peak_are_exact_to_a_thousandth(write: Write, tmp_path: Path) -> None:
     found = measured(write(KNOWN), tmp_path, exact=True)
     assert (
@@ -88,7 +89,6 @@ def test_calls_and_the_peak_are_exact_to_a_thousandth(write: Write, tmp_path: Pa
     )
 
 
-@pytest.mark.slow
 def test_exact_counts_are_repeatable(write: Write, tmp_path: Path) -> None:
     command = write(KNOWN)
     first, second = (whole(measured(command, tmp_path, exact=True)) for _ in range(2))
@@ -109,7 +109,6 @@ def test_by_default_large_blocks_are_exact_and_objects_count_by_their_arenas(
     ]
 
 
-@pytest.mark.slow
 def test_the_course_of_the_process_is_kept(write: Write, tmp_path: Path) -> None:
     found = measured(write("import time\nkept = bytearray(5_000_000)\ntime.sleep(0.3)\n"), tmp_path)
     rows = [row for row, iteration in enumerate(found.iteration) if iteration]
@@ -230,7 +229,6 @@ def allocate():
 """
 
 
-@pytest.mark.slow
 def test_a_program_that_closes_its_descriptors_by_closerange_leaves_those_of_memray_open(
     write: Write, tmp_path: Path
 ) -> None:

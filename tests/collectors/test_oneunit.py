@@ -203,7 +203,6 @@ def test_a_process_that_a_test_starts_belongs_to_it(run):
     assert total(seen, "bytecodes") > ROUND * 30_000
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_worker_that_a_test_forks_belongs_to_it(run):
     seen = Bytecode(warm=False).collect(run("test_core.py::test_workers"))
@@ -221,7 +220,6 @@ def test_workers_of_xdist_are_left_out(run):
     assert total(seen, "bytecodes") < ROUND * 300 + 1000
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_the_instructions_of_a_test_are_those_of_its_call(run):
     """A round takes the interpreter some 360 instructions, and the switch 7,000 of its own."""
@@ -235,7 +233,6 @@ def test_the_instructions_of_a_test_are_those_of_its_call(run):
     assert not any(found.warnings for found in seen.values())
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_the_instructions_of_a_process_that_a_test_starts_belong_to_it(run):
     seen = Instructions(repeat=0, tool="cachegrind").collect(run("test_core.py::test_process"))
@@ -307,7 +304,6 @@ def test_a_benchmark_that_a_suite_has_not_is_named(run):
         Bytecode(warm=False).collect(run("sums.gone", "-m", "perfvcs_asv", "suite"))
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_the_instructions_of_a_block_are_those_between_its_ends(run):
     first, mean = (

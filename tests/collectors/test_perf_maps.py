@@ -102,7 +102,6 @@ def sampled(argv: tuple[str, ...], cwd: Path, scratch: Path) -> Observations:
     return collector.collect(Run(argv, cwd, dict(os.environ), scratch, "work", timeout=120))
 
 
-@pytest.mark.slow
 @pytest.mark.needs("node", "/usr/bin/perf")
 def test_a_function_of_javascript_has_its_name(tmp_path: Path) -> None:
     (tmp_path / "work.js").write_text(JAVASCRIPT)
@@ -112,7 +111,6 @@ def test_a_function_of_javascript_has_its_name(tmp_path: Path) -> None:
     assert not set(Path("/tmp").glob("perf-*.map")) - before
 
 
-@pytest.mark.slow
 @pytest.mark.needs("java", "javac", "/usr/bin/perf")
 def test_a_method_of_java_has_its_name(tmp_path: Path) -> None:
     (tmp_path / "Work.java").write_text(JAVA)

@@ -1015,7 +1015,6 @@ def test_executions_share_their_stacks() -> None:
     assert JobRecording().stacks() is None
 
 
-@pytest.mark.slow
 @PYSPY
 def test_a_commits_stacks_are_stored_drawn_and_not_judged_one_by_one(project, perf) -> None:  # type: ignore[no-untyped-def]
     project.configure(f'cmd = "{sys.executable} work.py"\ncollectors = ["samples"]')

@@ -189,7 +189,6 @@ class TestRebuild:
         with pytest.raises(UsageError, match="cache: give true or false"):
             plugins.build("collectors", "rebuild", {"cache": 1}, "here")
 
-    @pytest.mark.slow
     def test_a_slower_build_is_a_degradation(self, project: Project, perf: Perf) -> None:
         job = '[[job]]\nname = "build"\ncmd = "make -s"\ncollectors = ["rebuild"]\n'
         project.write("source", "x")

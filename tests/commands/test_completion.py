@@ -46,7 +46,6 @@ def test_commands_and_options(named: Project) -> None:  # noqa: ARG001
     assert "--measure" in offered("check", "--m")
 
 
-@pytest.mark.slow
 def test_revisions(named: Project) -> None:  # noqa: ARG001
     assert offered("check", "") == [
         *("HEAD", "feature/x", "main", "v1.0"),
@@ -61,7 +60,6 @@ def test_jobs_whatever_they_are_called(named: Project) -> None:  # noqa: ARG001
     assert offered("collect", "--job", r"odd:\ ") == [r"odd:\ \(name\)"]
 
 
-@pytest.mark.slow
 def test_benchmarks_that_were_measured(
     named: Project,  # noqa: ARG001
     perf: Callable[..., Said],

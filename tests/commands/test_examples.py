@@ -108,7 +108,6 @@ def test_every_help_ends_with_two_examples_of_its_command(path):
         assert f"{called} ".startswith((f"{words} ", "perf -v "))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("example", list(dict.fromkeys(EXAMPLES)))
 def test_every_example_runs(example, measured):
     words = shlex.split(example)[1:]

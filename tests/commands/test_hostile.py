@@ -54,7 +54,6 @@ def documented(profile: Profile, **fields: Any) -> dict[str, Any]:
     return found | fields
 
 
-@pytest.mark.slow
 def test_names_full_of_terminal_codes_reach_no_terminal(project: Project, perf: Perf) -> None:
     job = Job(EVIL, EVIL, EVIL, EVIL, EVIL, {EVIL: EVIL}, {EVIL: EVIL}, EVIL, {EVIL: EVIL})
     metrics = {"wall": Metric(EVIL), "cpu": Metric("s")}
@@ -250,7 +249,6 @@ def test_what_is_nested_too_deep_is_refused_before_it_is_stored(
     assert perf("status").out.count("the store holds 0 profiles") == 1
 
 
-@pytest.mark.slow
 def test_what_nobody_sees_in_titles_names_and_files_is_shown_by_every_command(
     project: Project, perf: Perf
 ) -> None:

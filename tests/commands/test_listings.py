@@ -194,7 +194,6 @@ def test_the_log_and_the_status_mean_the_same_by_a_head_with_changes(
     assert perf("log", "-n1").out.split()[-1] != "-"
 
 
-@pytest.mark.slow
 def test_a_verdict_on_uncommitted_changes_is_the_status_of_these_and_no_line_of_the_log(
     project: Project, perf: Perf
 ) -> None:

@@ -183,7 +183,6 @@ def test_jobs_of_the_configuration_are_named_by_a_part(project: Project, perf: P
     assert "sort small" in perf("select", "HEAD~1..HEAD", "--explain", "smal").out
 
 
-@pytest.mark.slow
 def test_a_shell_completes_names_everywhere(
     measured: list[str],  # noqa: ARG001
     project: Project,

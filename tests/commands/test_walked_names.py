@@ -197,7 +197,6 @@ def accepted(perf: Perf, arguments: tuple[str, ...], name: str) -> None:
     assert not UNKNOWN.search(said.err), (arguments, said)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", PROJECTS)
 def test_every_name_that_is_printed_is_accepted_everywhere(
     project: Project, perf: Perf, kind: str

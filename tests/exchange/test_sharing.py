@@ -38,6 +38,8 @@ from perfvcs.store.removal import (
     place_of,
 )
 
+pytestmark = pytest.mark.slow
+
 Perf = Callable[..., Said]
 REFERENCE = "refs/perf/profiles"
 
@@ -199,7 +201,6 @@ def test_a_removed_profile_that_never_left_is_not_pushed_by_others(
     assert bob.paths() == set()
 
 
-@pytest.mark.slow
 def test_a_profile_that_is_stored_again_comes_back_everywhere(ada: Clone, bob: Clone) -> None:
     (path,) = ada.measure(1)
     ada.perf("push")
@@ -406,7 +407,6 @@ def test_the_hook_after_a_commit_pushes_where_perf_toml_says_so(ada: Clone, forg
     assert len(listed(forge)) == 2
 
 
-@pytest.mark.slow
 def test_a_squash_leaves_one_commit_and_nobody_notices(ada: Clone, bob: Clone, forge: Path) -> None:
     first, *_ = ada.measure(1)
     ada.perf("push")
@@ -454,7 +454,6 @@ def test_gc_keeps_what_is_known_of_remotes(ada: Clone) -> None:
     assert ada.perf("push").out == "pushed 1 profile to origin\n"
 
 
-@pytest.mark.slow
 def test_a_job_that_may_not_push_hands_over_a_bundle(
     ada: Clone, bob: Clone, forge: Path, tmp_path: Path
 ) -> None:

@@ -259,7 +259,6 @@ def test_measured_apart_nothing_is_a_step_of_a_short_history(
     assert found["short"] == [{"benchmark": "sort", "metric": "wall"}]
 
 
-@pytest.mark.slow
 def test_false_alarms_of_many_pairs_are_no_steps(project: Project, perf: Perf) -> None:
     commits = grow(project, 80)
     store(*in_turns(commits, [1.0] * 80, seed=11))
@@ -392,7 +391,6 @@ def points(document: Any) -> list[dict[str, Any]]:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 3, 10])
 @pytest.mark.parametrize("commits_measured", [3, 9])
 def test_check_log_show_and_site_say_the_same_of_imported_neighbours(

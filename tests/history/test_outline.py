@@ -32,7 +32,6 @@ def published(perf: Perf) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
 def test_a_page_and_a_site_draw_the_same_steps(project: Project, perf: Perf) -> None:
     commits = grow(project, 150)
     walls = [

@@ -445,7 +445,6 @@ def test_odd_folder_names_are_no_obstacle(folder, tmp_path, monkeypatch, stub):
     assert str(root) in stub.calls()[0].replace("\\'", "'").replace('"', "'")
 
 
-@pytest.mark.slow
 def test_nothing_is_measured_while_rebasing(hooked, stub):
     hooked.git("-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--allow-empty", "-m", "a")
     hooked.git(
@@ -1061,7 +1060,6 @@ warmup = 0
 """
 
 
-@pytest.mark.slow
 def test_a_slower_commit_is_measured_by_one_hook_and_stopped_by_the_other(project, tmp_path):
     """The program reports its own times, so that the verdict does not depend on this machine."""
 

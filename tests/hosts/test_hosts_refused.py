@@ -84,7 +84,6 @@ def test_ssh_without_hosts(perf: Perf) -> None:
     assert 'needs hosts in perf.toml: [hosts] ssh = ["name1", "name2"]' in refused(perf, "ssh")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("host", "reason"),
     [
@@ -123,7 +122,6 @@ def test_what_does_not_name_a_host(name: str) -> None:
         pass
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("job")
 def test_a_scheduler_that_does_not_answer(perf: Perf) -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
@@ -133,7 +131,6 @@ def test_a_scheduler_that_does_not_answer(perf: Perf) -> None:
         )
 
 
-@pytest.mark.slow
 def test_a_scheduler_and_its_workers_are_as_they_must_be(
     job: Project, perf: Perf, empty: DaskCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +188,6 @@ def test_a_scheduler_and_its_workers_are_as_they_must_be(
     end(worker)
 
 
-@pytest.mark.slow
 def test_certificates(
     job: Project, perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -199,7 +199,6 @@ def run_for_real() -> list[Any]:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", run_for_real())
 def test_a_document_shows_what_happens(page, documented, pictures):
     said = []

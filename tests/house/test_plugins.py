@@ -14,8 +14,6 @@ import pytest
 from browsing import documents
 from conftest import ROOT, Project, lack
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:

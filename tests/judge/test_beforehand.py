@@ -80,7 +80,6 @@ def test_a_change_of_the_benchmark_alone_is_refuted_before_a_build(
     assert not built.exists()
 
 
-@pytest.mark.slow
 def test_what_commands_of_correct_read_is_the_bases(worked: Project, perf: Perf) -> None:
     test = "import work, unittest\n\nclass T(unittest.TestCase):\n    def test(self):\n"
     strict = test + "        self.assertEqual(work.total(9), 24)\n"
@@ -100,7 +99,6 @@ def test_a_file_by_which_a_command_of_correct_decides(worked: Project, perf: Per
     assert "it touches sub/Makefile, by which" in document["why"]
 
 
-@pytest.mark.slow
 def test_what_is_the_bases_is_said_before_a_build(worked: Project, perf: Perf) -> None:
     worked.write("bench_total.py", BENCH.replace("300_000", "3"))
     worked.write("work.py", HALF)
@@ -108,7 +106,6 @@ def test_what_is_the_bases_is_said_before_a_build(worked: Project, perf: Perf) -
     assert 0 <= said.index(CHANGED) < said.index("preparing")
 
 
-@pytest.mark.slow
 def test_what_the_plain_executions_show_for_good_ends_the_judgement(
     worked: Project, perf: Perf
 ) -> None:
@@ -118,7 +115,6 @@ def test_what_the_plain_executions_show_for_good_ends_the_judgement(
     assert document["cost"]["pairs"] == 0
 
 
-@pytest.mark.slow
 def test_a_build_that_changes_the_base_ends_the_judgement(worked: Project, perf: Perf) -> None:
     other = "for other in ../*/work.py; do [ $other -ef work.py ] || echo '#' >>$other; done\n"
     worked.write("build.sh", other)
@@ -134,7 +130,6 @@ def patch(worked: Project, name: str) -> str:
     return name
 
 
-@pytest.mark.slow
 def test_only_those_that_files_do_not_decide_compete(worked: Project, perf: Perf) -> None:
     link(worked)
     names = [patch(worked, "link.patch")]
@@ -153,7 +148,6 @@ def test_only_those_that_files_do_not_decide_compete(worked: Project, perf: Perf
 
 
 @pytest.mark.parametrize("other", [HALF, None])
-@pytest.mark.slow
 def test_a_tournament_of_which_none_is_left(worked: Project, perf: Perf, other: str | None) -> None:
     link(worked)
     names = [patch(worked, "link.patch")]
@@ -168,7 +162,6 @@ def test_a_tournament_of_which_none_is_left(worked: Project, perf: Perf, other: 
     assert standings["cost"]["pairs"] == 0
 
 
-@pytest.mark.slow
 def test_one_that_cannot_be_built_beside_one_that_is_wrong(worked: Project, perf: Perf) -> None:
     worked.write("build.sh", "exit 1\n")
     names = [patch(worked, "unbuilt.patch")]
@@ -180,7 +173,6 @@ def test_one_that_cannot_be_built_beside_one_that_is_wrong(worked: Project, perf
     assert verdicts == {"unbuilt.patch": "failed", "half.patch": "rejected"}
 
 
-@pytest.mark.slow
 def test_one_whose_build_leaves_no_room_for_the_hidden_file(worked: Project, perf: Perf) -> None:
     """The others go on."""
     worked.write("build.sh", "mkdir size.txt\n")
@@ -197,7 +189,6 @@ def test_one_whose_build_leaves_no_room_for_the_hidden_file(worked: Project, per
     assert rulings["half.patch"]["verdict"] == "rejected"
 
 
-@pytest.mark.slow
 def test_a_check_says_first_what_the_change_does_to_its_judge(worked: Project, perf: Perf) -> None:
     worked.commit("Less", **{"bench_total.py": BENCH.replace("300_000", "3"), "work.py": HALF})
     said = perf("check", "--measure", "HEAD~1", "HEAD", "-n", "2", code=None).err

@@ -141,7 +141,6 @@ def test_where_reading_is_not_seen_what_jobs_name_is_said(
     assert (name in check.said) == (word == "warning")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--sandbox",)])
 @pytest.mark.parametrize(
     ("bench", "word"),

@@ -43,7 +43,6 @@ def rejecting(document: dict[str, Any]) -> set[str]:
 
 
 class TestFair:
-    @pytest.mark.slow
     def test_less_work_is_proved(self, worked: Project, perf: Perf) -> None:
         worked.write("work.py", HALF)
         document = judged(perf, code=0)
@@ -52,17 +51,14 @@ class TestFair:
         assert document["cost"]["seconds"] < 60
         assert not rejecting(document)
 
-    @pytest.mark.slow
     def test_what_is_not_faster_is_not_proved(self, worked: Project, perf: Perf) -> None:
         worked.write("work.py", HARMLESS)
         assert judged(perf)["verdict"] in ("refuted", "not decided")
 
-    @pytest.mark.slow
     def test_twice_the_work_is_refuted(self, worked: Project, perf: Perf) -> None:
         worked.write("work.py", WORK.replace("range(count)", "range(2 * count)"))
         assert judged(perf, code=3)["verdict"] == "refuted"
 
-    @pytest.mark.slow
     def test_a_patch_is_judged_beside_a_working_tree_that_is_left_alone(
         self, worked: Project, perf: Perf
     ) -> None:
@@ -73,12 +69,10 @@ class TestFair:
         assert judged(perf, "--patch", str(patch), code=0)["target"] == "half.patch"
         assert (worked.root / "work.py").read_text() == WORK
 
-    @pytest.mark.slow
     def test_two_revisions_are_judged(self, worked: Project, perf: Perf) -> None:
         worked.commit("Half", **{"work.py": HALF})
         assert judged(perf, "HEAD~1", "HEAD", code=0)["verdict"] == "proved"
 
-    @pytest.mark.slow
     def test_it_is_said_in_at_most_twelve_lines(self, worked: Project, perf: Perf) -> None:
         worked.write("work.py", HALF)
         said = perf("judge", "--expect", "not-slower", "--budget", "60s", code=None)
@@ -89,7 +83,6 @@ class TestFair:
 
 
 class TestTricks:
-    @pytest.mark.slow
     def test_the_benchmarks_of_the_base_measure_both_sides(
         self, worked: Project, perf: Perf
     ) -> None:
@@ -99,19 +92,16 @@ class TestTricks:
         assert document["restored"] == ["bench_total.py"]
         assert document["guard"]["benchmark_files"]["word"] == "warning"
 
-    @pytest.mark.slow
     def test_what_the_change_accepts_is_not_read(self, worked: Project, perf: Perf) -> None:
         worked.write("perf-accepted.toml", "[[accept]]\nbenchmark = '*'\n")
         worked.write("work.py", WORK.replace("range(count)", "range(2 * count)"))
         document = judged(perf, code=3)
         assert document["restored"] == ["perf-accepted.toml"]
 
-    @pytest.mark.slow
     def test_the_settings_of_the_base_measure_both_sides(self, worked: Project, perf: Perf) -> None:
         worked.write("perf.toml", SETTINGS.replace("bench_total.py", "-c pass"))
         assert judged(perf)["verdict"] in ("refuted", "not decided")
 
-    @pytest.mark.slow
     def test_work_that_is_skipped_when_perfvcs_looks_is_rejected(
         self, worked: Project, perf: Perf
     ) -> None:
@@ -122,7 +112,6 @@ class TestTricks:
         document = judged(perf, code=6)
         assert rejecting(document) == {"variables"}
 
-    @pytest.mark.slow
     def test_a_cache_that_outlives_the_process_is_rejected(
         self, worked: Project, perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -140,7 +129,6 @@ class TestTricks:
         worked.write("work.py", caching)
         assert "first_execution" in rejecting(judged(perf, code=6))
 
-    @pytest.mark.slow
     @pytest.mark.skipif(bool(lacking()), reason=lacking())
     def test_a_result_that_lies_in_a_shared_folder_before_is_no_gain(
         self, worked: Project, perf: Perf
@@ -159,7 +147,6 @@ class TestTricks:
         assert document["guard"]["variables"]["word"] in ("rejected", "doubted")
         assert "shared folders" in document["why"]
 
-    @pytest.mark.slow
     def test_who_changes_the_copy_of_the_base_is_rejected(
         self, worked: Project, perf: Perf
     ) -> None:
@@ -178,7 +165,6 @@ class TestTricks:
             in document["why"]
         )
 
-    @pytest.mark.slow
     def test_work_that_is_left_to_another_process_is_rejected(
         self, worked: Project, perf: Perf
     ) -> None:
@@ -204,13 +190,11 @@ class TestTricks:
         assert rejecting(document) == {"correct"}
         assert document["cost"]["pairs"] == 0
 
-    @pytest.mark.slow
     def test_another_output_is_warned_of_or_rejected(self, worked: Project, perf: Perf) -> None:
         worked.write("work.py", HALF)
         assert judged(perf, code=0)["guard"]["output"]["word"] == "warning"
         assert rejecting(judged(perf, "--same-output", code=6)) == {"output"}
 
-    @pytest.mark.slow
     def test_a_right_result_passes(self, worked: Project, perf: Perf) -> None:
         closed = (
             "def total(count):\n    return sum(number % 7 for number in range(7)) * (count // 7)"
@@ -221,7 +205,6 @@ class TestTricks:
         document = judged(perf, "--correct", check, code=0)
         assert document["guard"]["correct"]["word"] == "passed"
 
-    @pytest.mark.slow
     def test_a_command_that_hangs_is_ended_and_rejects(self, worked: Project, perf: Perf) -> None:
         worked.write("work.py", HALF)
         said = perf("judge", "--correct", "sleep 100", "--budget", "10s", code=6)
@@ -237,7 +220,6 @@ class TestTricks:
         said = perf("judge", code=6)
         assert "the base fails it, too" in said.out
 
-    @pytest.mark.slow
     def test_a_benchmark_that_is_gone_rejects(self, worked: Project, perf: Perf) -> None:
         samples = (
             "import json, os, time, work\n\n"
@@ -257,7 +239,6 @@ class TestTricks:
 
 @pytest.mark.skipif(bool(lacking()), reason=lacking())
 class TestSandbox:
-    @pytest.mark.slow
     def test_the_rest_of_the_disk_cannot_be_written_and_there_is_no_network(
         self, worked: Project, perf: Perf
     ) -> None:
@@ -326,7 +307,6 @@ class TestBadInput:
         document = judged(perf, code=5)
         assert "broken" in document["why"]
 
-    @pytest.mark.slow
     def test_no_time(self, worked: Project, perf: Perf) -> None:
         worked.write("work.py", HARMLESS)
         said = perf("judge", "--budget", "1s", code=4)
@@ -348,7 +328,6 @@ class TestBadInput:
             assert done.returncode in (2, 10), done
             assert len(done.stderr.strip().splitlines()) == 1
 
-    @pytest.mark.slow
     def test_nothing_is_left_behind(
         self, worked: Project, perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

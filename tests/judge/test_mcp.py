@@ -74,7 +74,6 @@ async def called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.slow
 def test_an_agent_finds_what_is_slow_changes_it_and_has_it_judged(worked: Project) -> None:
     async def ask(client: Client) -> tuple[dict[str, Any], dict[str, Any], set[str]]:
         tools = {tool.name for tool in (await client.list_tools()).tools}
@@ -99,7 +98,6 @@ def test_an_agent_finds_what_is_slow_changes_it_and_has_it_judged(worked: Projec
     assert ruling["next"]
 
 
-@pytest.mark.slow
 def test_progress_is_reported(worked: Project) -> None:
     worked.write("work.py", FAST)
     said: list[str] = []
@@ -114,7 +112,6 @@ def test_progress_is_reported(worked: Project) -> None:
     assert any("running both sides" in line for line in said)
 
 
-@pytest.mark.slow
 def test_two_revisions_are_measured_and_compared(worked: Project) -> None:
     worked.commit("Fast", **{"work.py": FAST})
 
@@ -128,7 +125,6 @@ def test_two_revisions_are_measured_and_compared(worked: Project) -> None:
     assert compared["counts"] == measured["counts"]
 
 
-@pytest.mark.slow
 def test_an_agent_finds_a_hotspot_changes_it_and_has_it_judged(
     project: Project, perf: Callable[..., Said]
 ) -> None:
@@ -165,7 +161,6 @@ def test_an_agent_finds_a_hotspot_changes_it_and_has_it_judged(
     assert ruling["next"] == "commit it, then hotspots"
 
 
-@pytest.mark.slow
 def test_two_servers_of_one_repository_wait_for_each_other(worked: Project) -> None:
     worked.write("work.py", FAST)
 
@@ -187,7 +182,6 @@ def refused(worked: Project, tool: str, *options: str, **arguments: Any) -> str:
     return str(answer.content[0].text)
 
 
-@pytest.mark.slow
 def test_the_stacks_that_are_stored_say_where_the_time_goes(worked: Project, perf: Any) -> None:
     slow = BENCH.replace("print", "for _ in range(8):\n    print")
     settings = SETTINGS + 'collectors = ["samples"]\nexecutions = 3\nwarmup = 0\n'
@@ -243,7 +237,6 @@ class TestBadInput:
         worked.write("work.py", FAST)
         assert "give faster" in refused(worked, "judge", expect="fast")
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("arguments", [{"budget_seconds": 0}, {"base": "x" * 10_000}])
     def test_arguments_out_of_range(self, worked: Project, arguments: dict[str, Any]) -> None:
         assert refused(worked, "judge", **arguments)
@@ -251,7 +244,6 @@ class TestBadInput:
     def test_nothing_that_shows_where_the_time_goes(self, worked: Project) -> None:
         assert "\n" not in refused(worked, "hotspots").strip()
 
-    @pytest.mark.slow
     def test_a_call_that_is_given_up_leaves_nothing_behind(
         self, worked: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -272,7 +264,6 @@ class TestBadInput:
         assert not [*(worked.root / ".perf/tmp").iterdir()]
         assert not [*(worked.root / ".perf/measuring").iterdir()]
 
-    @pytest.mark.slow
     def test_a_call_that_is_given_up_in_the_middle_of_a_block(
         self, worked: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -301,7 +292,6 @@ class TestBadInput:
         assert happens(lambda: not running(worked.root))
         assert not [*temporary.iterdir()]
 
-    @pytest.mark.slow
     def test_a_client_that_asks_for_more_than_there_is(self, worked: Project) -> None:
         names = {f"bench{number}": WORK for number in range(200)}
         jobs = "".join(SETTINGS.replace("total", name, 1) for name in names)
@@ -313,12 +303,10 @@ class TestBadInput:
         known = served(worked.root, ask)
         assert known["left_out"] + len(known["jobs"]) >= 200
 
-    @pytest.mark.slow
     def test_errors_are_short(self, worked: Project) -> None:
         said = refused(worked, "judge", base="x" * 300)
         assert len(said.encode()) <= MOST_BYTES
 
-    @pytest.mark.slow
     def test_a_client_that_dies(self, worked: Project) -> None:
         garbage = b'garbage\n{"jsonrpc": "2.0", "id": 1}\n\xff\xfe\n'
         done = subprocess.run(
@@ -331,7 +319,6 @@ class TestBadInput:
         )
         assert done.returncode == 0, done
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("killed", [False, True])
     def test_a_client_that_dies_while_it_waits(self, worked: Project, *, killed: bool) -> None:
         """Its server ends what it began; what one that is killed began ends by itself, and what

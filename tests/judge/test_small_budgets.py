@@ -103,7 +103,6 @@ def test_no_plain_execution_begins_after_the_end() -> None:
     assert not attempt.plain.target.seconds  # it is over
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("--tournament", "half.patch", "same.patch")])
 def test_a_budget_that_holds_nothing_ends_undecided(
     project: Project, perf: Perf, options: tuple[str, ...]

@@ -475,7 +475,6 @@ def test_cases_that_are_gone_are_no_gain(cased: Repository, perf: Perf) -> None:
     assert judged(perf, code=3)["comparisons"] == []
 
 
-@pytest.mark.slow
 def test_a_new_case_does_not_hinder_a_gain(cased: Repository, perf: Perf) -> None:
     cased.write("work.py", FAST)
     cased.write("cases/new.txt", "x")
@@ -489,7 +488,6 @@ def test_a_new_case_does_not_hinder_a_gain(cased: Repository, perf: Perf) -> Non
     assert change["effect"] < 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["seq", "work-version"])
 def test_a_program_that_the_build_puts_before_one_of_the_benchmark(
     project: Repository, perf: Perf, name: str

@@ -34,7 +34,6 @@ def patch(worked: Project, name: str, text: str) -> str:
     return name
 
 
-@pytest.mark.slow
 def test_candidates_are_ranked_and_ties_are_said(worked: Project, perf: Perf) -> None:
     worked.git("checkout", "--quiet", "-b", "other")
     worked.commit("A tenth", **{"work.py": WORK.replace("range(count)", "range(count // 10 + 1)")})
@@ -56,7 +55,6 @@ def test_candidates_are_ranked_and_ties_are_said(worked: Project, perf: Perf) ->
     assert standings["format"] == "perfvcs-tournament/1"
 
 
-@pytest.mark.slow
 def test_what_is_wrong_has_no_place(worked: Project, perf: Perf) -> None:
     for name, text in (("half", HALF), ("same", HARMLESS)):
         worked.write("work.py", text)
@@ -76,7 +74,6 @@ def test_how_many_take_part(perf: Perf, names: list[str]) -> None:
     assert "2 to 7 candidates" in perf("judge", "--tournament", *names, code=2).err
 
 
-@pytest.mark.slow
 def test_the_budget_holds_however_many_take_part(worked: Project, perf: Perf) -> None:
     worked.commit("Long", **{"size.txt": "6000000\n"})
     names = [patch(worked, f"{number}.patch", HARMLESS + f"# {number}\n") for number in range(6)]
@@ -87,7 +84,6 @@ def test_the_budget_holds_however_many_take_part(worked: Project, perf: Perf) ->
     assert {row["ruling"]["verdict"] for row in standings["places"]} == {"not decided"}
 
 
-@pytest.mark.slow
 def test_a_command_that_hangs_for_one_leaves_time_for_the_others(
     worked: Project, perf: Perf
 ) -> None:
@@ -102,7 +98,6 @@ def test_a_command_that_hangs_for_one_leaves_time_for_the_others(
     assert verdicts["half.patch"] in ("proved", "not decided")
 
 
-@pytest.mark.slow
 def test_hidden_files_are_laid_over_the_base_and_all_candidates(
     worked: Project, perf: Perf
 ) -> None:
@@ -126,7 +121,6 @@ def test_fewer_take_part_beside_hidden_files(worked: Project, perf: Perf) -> Non
     assert "beside --hidden has 2 to 6 candidates" in said.err
 
 
-@pytest.mark.slow
 def test_what_is_interrupted_leaves_nothing_to_continue(
     worked: Project, perf: Perf, tmp_path: Path
 ) -> None:
@@ -154,7 +148,6 @@ def test_what_is_interrupted_leaves_nothing_to_continue(
     assert not [*worked.root.glob(".perf/worktrees/*-[1-9]-*")]
 
 
-@pytest.mark.slow
 def test_one_that_changes_the_copy_of_the_base_is_rejected_alone(
     worked: Project, perf: Perf
 ) -> None:

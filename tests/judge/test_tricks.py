@@ -31,7 +31,6 @@ def judged(perf: Perf, *words: str, budget: str = "40s", code: int | None = None
     return document
 
 
-@pytest.mark.slow
 def test_a_build_that_changes_the_copy_of_the_base(worked: Project, perf: Perf) -> None:
     building = 'build = ["sh build.sh"]\n' + SETTINGS
     worked.commit("Build", **{"perf.toml": building, "build.sh": "true\n"})
@@ -49,7 +48,6 @@ def test_a_build_that_changes_the_copy_of_the_base(worked: Project, perf: Perf) 
     )
 
 
-@pytest.mark.slow
 def test_what_changes_the_copy_of_the_base_while_it_is_measured(
     worked: Project, perf: Perf
 ) -> None:
@@ -64,7 +62,6 @@ def test_what_changes_the_copy_of_the_base_while_it_is_measured(
     assert judged(perf, code=6)["guard"]["folders"]["word"] == "rejected"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("path", ["benchsize/__init__.py", "random.py"])
 def test_a_module_that_stands_before_one_of_the_benchmark(
     worked: Project, perf: Perf, path: str
@@ -79,7 +76,6 @@ def test_a_module_that_stands_before_one_of_the_benchmark(
     assert abs(change["effect"]) < 0.5
 
 
-@pytest.mark.slow
 def test_a_result_that_is_wrong_for_one_input_in_eight(worked: Project, perf: Perf) -> None:
     drawn = "import sys\n\n" + BENCH.replace("size()", "size() // 40 + int(sys.argv[1]) % 64")
     settings = SETTINGS.replace("bench_total.py", "bench_total.py {seed}")
@@ -90,7 +86,6 @@ def test_a_result_that_is_wrong_for_one_input_in_eight(worked: Project, perf: Pe
     assert document["guard"]["output"]["word"] == "rejected"
 
 
-@pytest.mark.slow
 def test_how_many_inputs_were_compared_is_said(worked: Project, perf: Perf) -> None:
     drawn = "import sys\n\n" + BENCH.replace("size()", "size() // 40 + int(sys.argv[1]) % 64")
     settings = SETTINGS.replace("bench_total.py", "bench_total.py {seed}")
@@ -101,7 +96,6 @@ def test_how_many_inputs_were_compared_is_said(worked: Project, perf: Perf) -> N
     assert int(said.split()[-2]) >= 10
 
 
-@pytest.mark.slow
 def test_figures_that_the_program_writes_into_the_launchers_report(
     worked: Project, perf: Perf
 ) -> None:
@@ -119,7 +113,6 @@ def test_figures_that_the_program_writes_into_the_launchers_report(
     assert "something else wrote into the launcher's report" in document["why"]
 
 
-@pytest.mark.slow
 def test_a_budget_that_is_too_small_to_look_proves_nothing(worked: Project, perf: Perf) -> None:
     """Whoever chooses the budget does not choose how far it is looked."""
     skipping = "import os\n\n" + WORK.replace(
@@ -131,7 +124,6 @@ def test_a_budget_that_is_too_small_to_look_proves_nothing(worked: Project, perf
         assert document["verdict"] in ("not decided", "rejected"), document["why"]
 
 
-@pytest.mark.slow
 def test_a_change_that_deletes_the_benchmark(worked: Project, perf: Perf) -> None:
     """The base's is back, and measures."""
     (worked.root / "bench_total.py").unlink()
@@ -140,7 +132,6 @@ def test_a_change_that_deletes_the_benchmark(worked: Project, perf: Perf) -> Non
     assert document["verdict"] in ("not decided", "refuted")
 
 
-@pytest.mark.slow
 def test_a_target_that_cannot_be_built(worked: Project, perf: Perf) -> None:
     building = 'build = ["sh build.sh"]\n' + SETTINGS
     worked.commit("Build", **{"perf.toml": building, "build.sh": "true\n"})
@@ -150,7 +141,6 @@ def test_a_target_that_cannot_be_built(worked: Project, perf: Perf) -> None:
     assert "no compiler" in document["why"]
 
 
-@pytest.mark.slow
 def test_an_output_that_is_no_text_is_compared(worked: Project, perf: Perf) -> None:
     binary = BENCH.replace("print(work.total(size()))", "import os\nos.write(1, work.answer())")
     answer = "\n\ndef answer():\n    return bytes([total(100_000) % 256, 0, 255]) * 70_000\n"
@@ -160,7 +150,6 @@ def test_an_output_that_is_no_text_is_compared(worked: Project, perf: Perf) -> N
     assert document["guard"]["output"]["word"] == "rejected"
 
 
-@pytest.mark.slow
 def test_a_build_is_measured_from_nothing_whatever_ran_in_the_checkout(
     project: Project, perf: Perf
 ) -> None:
@@ -182,7 +171,6 @@ def test_a_build_is_measured_from_nothing_whatever_ran_in_the_checkout(
     assert document["guard"]["clocks"]["word"] == "passed"
 
 
-@pytest.mark.slow
 def test_an_execution_that_hangs_ends_with_the_budget_and_is_no_failure(
     worked: Project, perf: Perf
 ) -> None:
@@ -193,7 +181,6 @@ def test_an_execution_that_hangs_ends_with_the_budget_and_is_no_failure(
     assert document["cost"]["seconds"] < 6 + 15
 
 
-@pytest.mark.slow
 def test_a_cache_of_both_sides_where_nothing_is_layered(
     worked: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,7 +198,6 @@ def test_a_cache_of_both_sides_where_nothing_is_layered(
     assert document["guard"]["files_left"]["word"] == "passed"
 
 
-@pytest.mark.slow
 def test_memory_that_is_divided_between_processes(worked: Project, perf: Perf) -> None:
     whole = "def total(count):\n    held = b'x' * 60_000_000\n    return hold(held)\n"
     hold = "import os, time\n\ndef hold(held):\n    time.sleep(0.2)\n    return len(held)\n\n"
@@ -228,7 +214,6 @@ def test_memory_that_is_divided_between_processes(worked: Project, perf: Perf) -
     assert document["guard"]["memory"]["word"] == "passed"
 
 
-@pytest.mark.slow
 def test_a_build_does_not_see_the_hidden_input(worked: Project, perf: Perf, tmp_path: Path) -> None:
     """Nor does it matter what git ignores, which the change says."""
     building = 'build = ["sh build.sh"]\n' + SETTINGS
@@ -255,7 +240,6 @@ def test_a_build_does_not_see_the_hidden_input(worked: Project, perf: Perf, tmp_
     assert "total" in perf(*words, "--text").out
 
 
-@pytest.mark.slow
 def test_as_long_as_a_gain_is_in_doubt_the_budget_is_used(worked: Project, perf: Perf) -> None:
     """A program reports that its work takes 30 ms less, which its process does not show."""
     reporting = (
@@ -281,7 +265,6 @@ def test_as_long_as_a_gain_is_in_doubt_the_budget_is_used(worked: Project, perf:
         ("touch json.py", "json.py"),
     ],
 )
-@pytest.mark.slow
 def test_a_build_that_changes_what_measures(
     worked: Project, perf: Perf, does: str, name: str
 ) -> None:
@@ -293,7 +276,6 @@ def test_a_build_that_changes_what_measures(
     assert document["cost"]["pairs"] == 0
 
 
-@pytest.mark.slow
 def test_code_that_makes_a_module_while_it_is_tested(worked: Project, perf: Perf) -> None:
     worked.write("work.py", "open('json.py', 'w').close()\n" + WORK)
     checked = ("--correct", "python3 -S -c 'import work; work.total(9)'")
@@ -301,7 +283,6 @@ def test_code_that_makes_a_module_while_it_is_tested(worked: Project, perf: Perf
     assert document["why"].endswith("changes what measures or judges it (json.py)")
 
 
-@pytest.mark.slow
 def test_what_a_build_and_tests_make_on_either_side_is_theirs(worked: Project, perf: Perf) -> None:
     """The base's build changes a file that measures, too, and tests make what a makefile names."""
     building = 'build = ["sh build.sh"]\n' + SETTINGS.replace(

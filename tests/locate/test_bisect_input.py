@@ -15,8 +15,6 @@ from perfvcs.locate.bisect import rounds
 from perfvcs.locate.bisect.decision import StoppingRules
 from perfvcs.repository import Repository
 
-pytestmark = pytest.mark.slow
-
 COMMAND = [sys.executable, "-P", "-m", "perfvcs"]
 SPINNING = """
 int main(void)

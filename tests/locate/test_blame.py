@@ -162,7 +162,6 @@ def test_what_names_a_function_in_other_files_is_taken_back_with_it(library, per
     )
 
 
-@pytest.mark.slow
 def test_code_whose_names_differ_from_run_to_run_is_traced_to_what_writes_it(library, perf):
     """Its functions are of no file of the project, so that the function that runs it seems to be
     the cause.
@@ -243,7 +242,6 @@ DECORATOR = """def doubled(function):
 def scaled"""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new", "name"),
     [
@@ -265,7 +263,6 @@ def test_a_new_decorator_is_taken_back_with_the_function_that_it_decorates(libra
     assert found["trials"][-1]["name"] in ("scaled", "doubled")
 
 
-@pytest.mark.slow
 def test_whoever_shows_a_pair_names_its_newest_blame(library, perf):
     library.write(
         "perf.toml", CONFIG.replace('["time"]', '["bytecode"]') + "executions = 1\nwarmup = 0\n"
@@ -282,7 +279,6 @@ def test_whoever_shows_a_pair_names_its_newest_blame(library, perf):
     assert f"{named}:" in (library.root / "page.html").read_text()
 
 
-@pytest.mark.slow
 def test_bisect_goes_on_to_the_function_in_the_commit_that_it_names(library, perf):
     library.write("perf.toml", CONFIG.replace('["time"]', '["bytecode"]'))
     first = library.commit("counted", **{"library.py": LIBRARY})
@@ -471,7 +467,6 @@ collectors = ["time"]
     return project
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_function_of_c_is_named_and_proved(program, perf):
     program.commit(
@@ -483,7 +478,6 @@ def test_a_function_of_c_is_named_and_proved(program, perf):
     assert said[-1].startswith("proof: proved: ")
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_version_that_does_not_build_without_a_hunk_is_tried_with_more(program, perf):
     changed = C.replace(BINARY, LINEAR).replace(
@@ -497,7 +491,6 @@ def test_a_version_that_does_not_build_without_a_hunk_is_tried_with_more(program
     assert found["trials"][0]["name"] == "find"
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind", "addr2line")
 def test_a_function_that_the_compiler_put_into_its_caller_is_named_before_that(program, perf):
     """The caller, where callgrind counts it, has a harmless change, and so has another function in
@@ -567,7 +560,6 @@ def buffers(program):
     return program
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc")
 def test_bytes_allocated_are_blamed_on_the_function_that_allocates_them(buffers, perf):
     buffers.commit(
@@ -598,7 +590,6 @@ def no_valgrind(monkeypatch, tmp_path):
     valgrind.version.cache_clear()
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc")
 @pytest.mark.usefixtures("no_valgrind")
 def test_without_valgrind_allocations_name_the_function(buffers, perf):
@@ -614,7 +605,6 @@ def test_without_valgrind_allocations_name_the_function(buffers, perf):
     assert found["suspects"][0]["name"] == "copied"
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 @pytest.mark.parametrize("flag", ["-s ", ""], ids=["stripped", "without debug information"])
 def test_a_program_that_names_no_lines_has_its_changed_function_blamed(program, perf, flag):
@@ -666,7 +656,6 @@ SLOWER_CPP = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.needs("g++", "valgrind")
 @pytest.mark.parametrize("level", ["-O0", "-O2"])
 def test_templates_and_lambdas_of_cpp_are_named(project, perf, level):
@@ -708,7 +697,6 @@ __attribute__((noinline)) static int weight(int key) { return away(key); }
 )
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_function_inside_the_body_of_a_changed_one_is_tried_after_it(program, perf):
     program.write(
@@ -723,7 +711,6 @@ def test_a_function_inside_the_body_of_a_changed_one_is_tried_after_it(program, 
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "cell")
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_function_inside_the_body_of_its_caller_is_named_before_others(program, perf):
     program.write(
@@ -738,7 +725,6 @@ def test_a_function_inside_the_body_of_its_caller_is_named_before_others(program
     assert (found["verdict"], found["suspects"][0]["name"]) == ("proved", "cell")
 
 
-@pytest.mark.slow
 def test_a_blame_is_named_by_the_commit_on_the_site_and_by_what_is_accepted(library, perf):
     library.write(
         "perf.toml", CONFIG.replace('["time"]', '["bytecode"]') + "executions = 1\nwarmup = 0\n"

@@ -66,7 +66,6 @@ def blamed(perf):
     return json.loads(perf("blame", "work", "--metric", "bytecodes", "-q", "--json").out)
 
 
-@pytest.mark.slow
 def test_the_new_version_of_a_dependency_in_the_old_environment_proves_that_it_is_the_cause(
     pinned, perf
 ):
@@ -91,7 +90,6 @@ def test_the_new_version_of_a_dependency_in_the_old_environment_proves_that_it_i
     )
 
 
-@pytest.mark.slow
 def test_a_dependency_and_the_code_share_the_blame(pinned, perf):
     twice = LIBRARY.replace("tiny.scaled(number)", "max(tiny.scaled(number), tiny.scaled(number))")
     pinned.commit("both", **{"library.py": twice, "requirements.txt": "tiny==2.0\n"})

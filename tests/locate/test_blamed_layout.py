@@ -65,7 +65,6 @@ def walking(project):
     return project
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 @pytest.mark.usefixtures("walking")
 def test_where_time_differs_and_every_count_agrees_both_figures_and_what_is_left_are_named(perf):
@@ -80,7 +79,6 @@ def test_where_time_differs_and_every_count_agrees_both_figures_and_what_is_left
     assert "also:  1 other file changed: README.md" in said
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc")
 @pytest.mark.usefixtures("walking")
 def test_without_valgrind_a_function_that_nobody_calls_is_not_tried(perf, monkeypatch):
@@ -113,7 +111,6 @@ int main(void)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind", "perf")
 def test_a_program_that_valgrind_cannot_run_is_sampled(project, perf):
     project.write("perf.toml", CONFIG)

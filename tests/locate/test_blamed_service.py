@@ -53,7 +53,6 @@ def slower(project: Project) -> None:
     project.commit("slower", **{"server.py": SERVER.format(steps=100_000)})
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("slower")
 def test_the_function_of_a_service_is_blamed_and_proved(perf: Perf) -> None:
     out = perf("blame", "HEAD~1", "HEAD").out
@@ -65,7 +64,6 @@ def test_the_function_of_a_service_is_blamed_and_proved(perf: Perf) -> None:
     assert "valgrind" not in out
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("slower")
 @pytest.mark.parametrize("metric", ["instructions", "allocated"])
 def test_what_would_count_the_load_alone_is_refused(perf: Perf, metric: str) -> None:

@@ -44,7 +44,6 @@ def compared(project):
     return git, difference(git, git.resolve("HEAD~1"), git.resolve("HEAD"))
 
 
-@pytest.mark.slow
 @pytest.mark.needs("awk", "valgrind")
 def test_the_hunk_of_a_text_is_named_and_proved_among_others(project, perf):
     project.write("perf.toml", JOB.format("awk -f count.awk"))
@@ -69,7 +68,6 @@ def test_the_hunk_of_a_text_is_named_and_proved_among_others(project, perf):
     assert place["physicalLocation"]["region"] == {"startLine": 3, "endLine": 4}
 
 
-@pytest.mark.slow
 @pytest.mark.needs("awk", "valgrind")
 def test_of_many_hunks_the_one_is_found_by_halves(project, perf):
     functions = [f"function f{number}() {{\n    return {number}\n}}\n" for number in range(24)]
@@ -85,7 +83,6 @@ def test_of_many_hunks_the_one_is_found_by_halves(project, perf):
     assert [one["name"] for one in found["trials"]] == ["line 41"]
 
 
-@pytest.mark.slow
 @pytest.mark.needs("valgrind")
 def test_a_file_that_is_no_text_is_taken_back_as_a_whole(project, perf):
     project.write("perf.toml", JOB.format("sha1sum data.bin"))

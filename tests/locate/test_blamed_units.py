@@ -119,7 +119,6 @@ def blamed(perf, *args, code=0):
     return json.loads(said.out)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("no_valgrind")
 def test_the_test_that_moved_is_blamed_and_not_the_process_around_it(suite, perf):
     """The function is 2 % of the whole process: counted there, nothing would differ."""
@@ -143,7 +142,6 @@ def test_the_test_that_moved_is_blamed_and_not_the_process_around_it(suite, perf
     assert cause in known(), "a later question that names nothing does not hide it"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("no_valgrind")
 def test_a_function_that_is_not_seen_to_run_is_no_suspect(suite, perf):
     suite.commit("never", **{"core.py": SLOWER.replace("text + text", "text * 2")})
@@ -176,7 +174,6 @@ def test_a_benchmark_is_named_as_reports_print_it(project, name):
     assert without_verdict(repository, cells, whole) is None
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("suite")
 def test_a_unit_that_nobody_measured_yet_is_blamed_where_it_is_named_as_one(perf):
     found = blamed(perf, "-u", WORDS, "--no-proof", "--metric", "bytecodes", code=4)
@@ -200,7 +197,6 @@ def jobs(project):
     return project
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("no_valgrind")
 def test_without_a_verdict_both_versions_are_measured_first(jobs, perf):
     jobs.commit("slower", **{"core.py": SLOWER})
@@ -214,7 +210,6 @@ def test_without_a_verdict_both_versions_are_measured_first(jobs, perf):
     assert "measuring first" not in perf("blame", "--no-proof").err
 
 
-@pytest.mark.slow
 def test_where_nothing_changed_the_verdict_says_so(jobs, perf):
     jobs.commit("same", **{"core.py": CORE + "# the end\n"})
     said = perf("blame", "-q", code=4)
@@ -239,7 +234,6 @@ int main(void)
 """
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_function_that_its_job_counts_is_not_said_to_be_counted_in_the_whole(project, perf):
     project.write(

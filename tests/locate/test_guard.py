@@ -41,7 +41,6 @@ def library(project):
     return project
 
 
-@pytest.mark.slow
 def test_the_score_is_the_share_that_was_noticed_and_what_is_unguarded_is_named(library, perf):
     found = json.loads(perf("mutate", "-n", "9", "-q", "--json").out)
     by_function = {(one["rule"], one["function"]): one["noticed"] for one in found["planted"]}
@@ -56,7 +55,6 @@ def test_the_score_is_the_share_that_was_noticed_and_what_is_unguarded_is_named(
     assert library.git("status", "--porcelain", "--untracked-files=no") == ""
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("library")
 def test_it_is_reported_in_lines_and_the_same_seed_plants_the_same(perf):
     first, second = (perf("mutate", "-n", "2", "-q", "--seed", "3").out for _ in range(2))

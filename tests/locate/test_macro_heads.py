@@ -184,7 +184,6 @@ def test_there_are_as_many_heads_as_are_written():
     assert len(CASES) == HEADS.count("== ") >= 20
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_slower_function_with_a_macro_for_a_head_fails_the_check(project, perf):
     source = f"#define DEFINE(name) int name(int n)\nDEFINE(third) {BODY}\n{OTHER}"

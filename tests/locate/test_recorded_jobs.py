@@ -113,7 +113,6 @@ def test_a_program_that_ends_at_once_leaves_nothing(measured, repository):
     assert reached(repository()) == []
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="calls are watched once each")
 def test_a_program_with_too_many_calls_is_not_recorded_and_goes_on(measured, repository):
     many = "def work(): pass\nfor _ in range(2_100_000): work()\n"

@@ -41,7 +41,6 @@ def measured(project, perf):
     return run
 
 
-@pytest.mark.slow
 def test_what_ran_is_recorded_and_the_rest_is_left_out(measured, project, perf):
     measured()
     project.commit("what never ran", **{"rare.c": FILES["rare.c"].replace("- 1", "- 2")})
@@ -87,19 +86,16 @@ def recorded(project):
     }
 
 
-@pytest.mark.slow
 def test_a_shell_that_runs_beside_it_is_noted_as_processes(measured, project):
     measured(job='cmd = "./work; true"\nshell = true\ncollectors = ["instructions"]')
     assert "(processes)" in recorded(project)["instructions"]
 
 
-@pytest.mark.slow
 def test_a_stripped_program_tells_nothing(measured, project):
     measured(job='cmd = "./work"\ncollectors = ["instructions"]', top=TOP.replace("-O2", "-O2 -s"))
     assert recorded(project) == {}
 
 
-@pytest.mark.slow
 def test_what_ran_and_stands_in_no_source_decides_nothing(measured, project, perf):
     files = FILES | {
         "shapes.c": "#define named(start) start##ea\nint named(ar)(int n) { return n; }\n"
@@ -115,7 +111,6 @@ def test_what_ran_and_stands_in_no_source_decides_nothing(measured, project, per
 DEFINED = TOP.replace('["gcc', '["""gcc -DSHAPES_H=\'"shapes.h"\'').replace('.c"]', '.c"""]')
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("top", [TOP, DEFINED])
 def test_an_include_that_a_macro_names_may_be_any(measured, project, perf, top):
     define = "" if "-D" in top else '#define SHAPES_H "shapes.h"\n'
@@ -132,7 +127,6 @@ def test_an_include_that_a_macro_names_may_be_any(measured, project, perf, top):
 HELPER = "static __attribute__((noinline,used)) int unused_helper(int x) { return x * 3 + 1; }\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "recorded", [True, False], ids=["by what was recorded", "by its sources alone"]
 )
@@ -148,7 +142,6 @@ def test_a_function_that_nobody_names_is_left_out_whatever_keeps_it(
     assert "left out" in said and "can be touched" not in said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "other",
     [

@@ -90,7 +90,6 @@ def whole(number, times):
 """
 
 
-@pytest.mark.slow
 @each(
     "imports besides",
     [
@@ -118,7 +117,6 @@ def test_functions_that_contribute_alone_are_named_before_the_whole_file(blame, 
     assert found["verdict"] == "contributes"
 
 
-@pytest.mark.slow
 def test_each_function_that_contributes_has_a_line(blame, perf):
     slower = replaced(
         SHAPES,
@@ -200,7 +198,6 @@ print(len(vars(store.Other())), sum(kept.place(number) for number in range(150))
 """
 
 
-@pytest.mark.slow
 @each(
     "old new besides",
     [(CACHED, SCANNED, "with what it needs"), (SETS, LISTS, "with what it uses in its class")],

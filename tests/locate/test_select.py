@@ -380,7 +380,6 @@ def path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("path")
 def test_what_is_left_out_is_not_measured_and_inherits(project, perf):
     project.commit(
@@ -421,7 +420,6 @@ def test_what_is_left_out_is_not_measured_and_inherits(project, perf):
     assert set(chosen(perf)) == {"two", OTHER}, "the record of what was left out is still known"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("path")
 def test_a_sample_of_what_is_left_out_is_measured_and_counted(project, perf):
     jobs = SELECTED[: SELECTED.index('[[job]]\nname = "tests"')]

@@ -178,7 +178,6 @@ def test_what_no_build_reads_or_runs_keeps_none(kept, build, changed, files):
     assert kept(f"{build}{job('./w')}", changed, text, **(before | files)) == set()
 
 
-@pytest.mark.slow
 def test_uncommitted_changes_of_a_job_s_input_are_measured(project, perf):
     project.configure('cmd = "sh work.sh"\nworkloads = ["sample.md"]')
     project.commit("one", **{"work.sh": "cat $1\n", "sample.md": "1\n"})

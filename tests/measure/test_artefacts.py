@@ -36,7 +36,6 @@ def dirty(perf: Perf) -> dict[str, list[str]]:
     return {"changes": found["changes"], "artefacts": found["artefacts"]}
 
 
-@pytest.mark.slow
 @pytest.mark.needs("cc", "valgrind")
 @pytest.mark.parametrize("by_hand", [False, True])
 def test_a_build_artefact_does_not_hide_twice_the_work(
@@ -83,7 +82,6 @@ COMMANDS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_measuring_leaves_the_working_tree_as_it_is(built: Project, perf: Perf, name: str) -> None:
     perf("collect", "-q", "--committed")
@@ -203,7 +201,6 @@ def test_a_commit_that_builds_it_no_longer_makes_it_a_source(built: Project, per
     assert "HEAD and its changes in sort\n" in said.err
 
 
-@pytest.mark.slow
 def test_a_file_that_only_the_working_tree_has_is_named_when_a_job_fails(
     project: Project, perf: Perf
 ) -> None:

@@ -193,7 +193,6 @@ def test_old_configurations_list_requirements_without_req(suite: Path) -> None:
     assert proposals(suite.parent.parent)[0].requires == ("numpy", "six")
 
 
-@pytest.mark.slow
 def test_perf_collects_a_suite_from_its_files(suite: Path, project: Project, perf: Perf) -> None:
     project.write("bench/speed/sorting.py", (suite / "sorting.py").read_text())
     project.write("bench/speed/common.py", (suite / "common.py").read_text())

@@ -57,7 +57,6 @@ def executions(said: Said) -> dict[str, int]:
     return {row["job"]: row["executions"] for row in json.loads(said.out)["stored"]}
 
 
-@pytest.mark.slow
 def test_a_budget_that_is_large_enough_changes_nothing(
     project: Project, perf: Perf, order: Path
 ) -> None:
@@ -70,7 +69,6 @@ def test_a_budget_that_is_large_enough_changes_nothing(
     assert len(order.read_text().splitlines()) == 14
 
 
-@pytest.mark.slow
 def test_what_does_not_fit_is_not_begun_and_what_is_complete_counts(
     project: Project, perf: Perf, order: Path
 ) -> None:
@@ -82,7 +80,6 @@ def test_what_does_not_fit_is_not_begun_and_what_is_complete_counts(
     assert len(order.read_text().splitlines()) == 1
 
 
-@pytest.mark.slow
 def test_an_execution_of_unknown_length_ends_with_the_budget(
     project: Project, perf: Perf, order: Path
 ) -> None:
@@ -205,7 +202,6 @@ def test_what_repeats_exactly_gets_what_it_asks_for_and_no_more_once_it_is_decid
     assert [session.count(0), session.count(1)] == [1, 39]
 
 
-@pytest.mark.slow
 def test_how_long_it_takes_is_said_before_it_begins(
     project: Project, perf: Perf, order: Path
 ) -> None:
@@ -220,7 +216,6 @@ def test_how_long_it_takes_is_said_before_it_begins(
     assert executions(perf("collect", "--json", "--executions", "3"))["slow"] == 3
 
 
-@pytest.mark.slow
 def test_after_the_first_block_where_nothing_is_stored(
     project: Project, perf: Perf, order: Path
 ) -> None:

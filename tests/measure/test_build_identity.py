@@ -51,7 +51,6 @@ def test_two_builds_are_not_compared_and_the_difference_is_named(project, perf) 
     assert (before["build"], after["build"]) == ("cc -O0 prog.c -o prog", "cc -O2 prog.c -o prog")
 
 
-@pytest.mark.slow
 @pytest.mark.needs("cc")
 def test_another_build_is_measured_again_by_missing_and_by_a_check(project, perf) -> None:
     project.configure('cmd = "./prog"', top=built("0"))

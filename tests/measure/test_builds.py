@@ -108,7 +108,6 @@ def test_builds_whose_own_flags_would_undo_ours_call_the_recorder_too(how, sourc
     assert calls_fentry(source.with_name("prog"))
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc")
 def test_functions_of_a_library_that_an_interpreter_loads_are_recorded(project, perf):
     build = "gcc -O1 -shared -fPIC -o code.so prog.c"

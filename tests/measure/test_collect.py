@@ -223,7 +223,6 @@ def test_a_program_that_cannot_be_started_names_the_cure(
     assert cure in perf("collect", code=5).err
 
 
-@pytest.mark.slow
 def test_gigabytes_of_output_are_dropped_and_daemons_are_stopped(
     project: Project, perf: Perf
 ) -> None:
@@ -290,7 +289,6 @@ def test_missing_skips_what_is_measured(project: Project, perf: Perf) -> None:
     assert "nothing to measure" in perf("collect", "--missing", "HEAD~1..HEAD").out
 
 
-@pytest.mark.slow
 def test_a_long_range_is_measured_in_groups_that_share_a_neighbour(
     project: Project, perf: Perf
 ) -> None:
@@ -327,7 +325,6 @@ def test_a_job_is_asked_for_by_its_name_or_its_whole_label(project: Project, per
     )
 
 
-@pytest.mark.slow
 def test_a_run_beside_another_is_refused_or_waits(project: Project, perf: Perf) -> None:
     project.configure()
     project.commit(**{"work.sh": "true"})
@@ -410,7 +407,6 @@ def test_a_repository_with_everything_that_makes_paths_hard(
     assert stored("HEAD")[0].dirty
 
 
-@pytest.mark.slow
 def test_a_submodule_that_is_gone_is_a_note_that_is_recorded_and_no_build_of_it_is_kept(
     project: Project, perf: Perf, tmp_path: Path
 ) -> None:
@@ -491,7 +487,6 @@ def test_what_is_wrong_with_a_request_makes_no_folder(project: Project, perf: Pe
     assert not (project.root / ".perf").exists()
 
 
-@pytest.mark.slow
 def test_every_interpreter_measures_every_revision(project: Project, perf: Perf) -> None:
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     project.configure(

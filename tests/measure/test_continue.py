@@ -88,7 +88,6 @@ def sessions() -> list[Path]:
     return list(Path(".perf/sessions").glob("*"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_rest_is_measured_in_the_order_of_an_uninterrupted_run(
     project: Project, perf: Perf, order: Path, number: signal.Signals
@@ -126,7 +125,6 @@ def test_the_rest_is_measured_in_the_order_of_an_uninterrupted_run(
     assert len(project.git("worktree", "list").splitlines()) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("after", [WARM_UP + 3, WARM_UP + 9, ALL])
 def test_after_kill_9_complete_blocks_are_there(perf: Perf, order: Path, after: int) -> None:
     interrupt(order, after, signal.SIGKILL, *COLLECT)
@@ -142,7 +140,6 @@ def test_after_kill_9_complete_blocks_are_there(perf: Perf, order: Path, after: 
     assert sessions() == []
 
 
-@pytest.mark.slow
 def test_an_interruption_of_what_is_continued_is_continued(perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 3, signal.SIGINT, *COLLECT)
     for _ in range(3):
@@ -164,7 +161,6 @@ def test_nothing_is_left_of_what_was_interrupted_before_its_first_block(
     assert "no session is unfinished" in perf("collect", "--continue", code=2).err
 
 
-@pytest.mark.slow
 def test_a_changed_configuration_is_refused_and_the_session_stays(
     project: Project, perf: Perf, order: Path
 ) -> None:
@@ -180,7 +176,6 @@ def test_a_changed_configuration_is_refused_and_the_session_stays(
     assert [profile.design.executions for profile in stored()] == [4, 3]
 
 
-@pytest.mark.slow
 def test_a_variable_that_changed_is_named(
     perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,7 +195,6 @@ def test_a_variable_that_changed_is_named(
     assert [profile.design.executions for profile in stored()] == [4, 3]
 
 
-@pytest.mark.slow
 def test_another_head_does_not_matter_to_commits(project: Project, perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     project.commit("third", **{"work.sh": "exit 1"})
@@ -208,7 +202,6 @@ def test_another_head_does_not_matter_to_commits(project: Project, perf: Perf, o
     assert [len(stored(revision)) for revision in ("HEAD~2", "HEAD~1", "HEAD")] == [2, 2, 0]
 
 
-@pytest.mark.slow
 def test_a_working_tree_that_is_measured_has_to_be_the_same(
     project: Project, perf: Perf, order: Path
 ) -> None:
@@ -222,7 +215,6 @@ def test_a_working_tree_that_is_measured_has_to_be_the_same(
     assert [profile.dirty is None for profile in stored()] == [False, False]
 
 
-@pytest.mark.slow
 def test_a_machine_that_changed_is_refused_before_anything_runs(
     perf: Perf, order: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,7 +231,6 @@ def test_a_machine_that_changed_is_refused_before_anything_runs(
     assert [profile.design.executions for profile in stored()] == [4, 3]
 
 
-@pytest.mark.slow
 def test_of_several_the_newest_is_continued_or_the_one_named(perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     (older,) = (path.stem for path in sessions())
@@ -344,7 +335,6 @@ def test_a_design_cannot_be_changed_on_the_way(perf: Perf, order: Path) -> None:
     assert "is unfinished" in perf("collect", "--continue", "HEAD", code=2).err
 
 
-@pytest.mark.slow
 def test_a_range_is_finished_with_all_its_groups(project: Project, perf: Perf, order: Path) -> None:
     project.write(
         "perf.toml", '[[job]]\nname = "one"\ncmd = "sh work.sh one"\nexecutions = 2\nwarmup = 0\n'
@@ -361,7 +351,6 @@ def test_a_range_is_finished_with_all_its_groups(project: Project, perf: Perf, o
     ]
 
 
-@pytest.mark.slow
 def test_missing_does_not_take_half_a_session_for_a_whole(perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     assert "stored 4 profiles" in perf("collect", "--missing", "HEAD~1", "HEAD").out
@@ -377,7 +366,6 @@ def test_a_check_that_is_interrupted_keeps_its_pairs(order: Path) -> None:
     assert sessions() == []
 
 
-@pytest.mark.slow
 def test_damaged_lines_are_measured_again(perf: Perf, order: Path) -> None:
     interrupt(order, WARM_UP + 11, signal.SIGINT, *COLLECT)
     (path,) = sessions()
@@ -534,7 +522,6 @@ def test_profiles_say_in_which_turn_each_execution_was(perf: Perf, order: Path) 
     assert measured.seeds == {(0, number): seed for number, seed in enumerate(new.turns.seed)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("present", "older"), [('"balanced/1"', '"shuffled/1"'), ('"here":false', '"here":true')]
 )

@@ -39,7 +39,6 @@ def python_project(project: Project) -> Project:
     return project
 
 
-@pytest.mark.slow
 def test_a_python_program_has_its_bytecodes_counted(python_project: Project, perf: Perf) -> None:
     said = perf("check", "--measure", "-n", "4", "--json", code=None)
     assert python_project
@@ -51,7 +50,6 @@ def test_a_python_program_has_its_bytecodes_counted(python_project: Project, per
     assert "more bytecodes" in said.out or "work became worse: bytecodes +" in said.out
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_a_compiled_program_has_its_instructions_counted(project: Project, perf: Perf) -> None:
     project.configure('cmd = "./loop"\nexact = "always"', top='build = ["gcc -O1 loop.c -o loop"]')
@@ -64,7 +62,6 @@ def test_a_compiled_program_has_its_instructions_counted(project: Project, perf:
     assert (count["word"], count["effect"]) == ("same", 0)
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_what_chooses_its_code_by_the_processor_is_not_counted(
     project: Project, perf: Perf
@@ -82,7 +79,6 @@ def test_what_chooses_its_code_by_the_processor_is_not_counted(
     assert "instructions" not in metrics() and "wall" in metrics()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("rounds", "executions"), [(20_000, 1), (26_000, 2)])
 def test_what_differs_after_one_execution_is_counted_once_more(
     project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch, rounds: int, executions: int
@@ -99,7 +95,6 @@ def test_what_differs_after_one_execution_is_counted_once_more(
     assert "1 execution (2 where these differ) of each version" in said.err
 
 
-@pytest.mark.slow
 def test_nothing_is_counted_where_nobody_wants_it(python_project: Project, perf: Perf) -> None:
     said = perf("check", "--measure", "-n", "1", "--no-exact", code=None)
     assert "counting" not in said.err and "bytecodes" not in metrics()
@@ -108,7 +103,6 @@ def test_nothing_is_counted_where_nobody_wants_it(python_project: Project, perf:
     assert "counting" not in said.err and "bytecodes" not in metrics()
 
 
-@pytest.mark.slow
 @pytest.mark.needs("valgrind")
 def test_what_cannot_be_counted_is_said_and_what_was_timed_stays(
     project: Project, perf: Perf, tmp_path: Path
@@ -138,7 +132,6 @@ WORK = (
 )
 
 
-@pytest.mark.slow
 def test_each_test_has_its_bytecodes_counted(project: Project, perf: Perf) -> None:
     """Setup, and what pytest does, are not among them."""
     project.configure(
@@ -157,7 +150,6 @@ def test_each_test_has_its_bytecodes_counted(project: Project, perf: Perf) -> No
     assert len(times) == 4 and all("more bytecodes" in one["work"] for one in times)
 
 
-@pytest.mark.slow
 @pytest.mark.needs("gcc", "valgrind")
 def test_each_part_of_a_compiled_program_has_its_instructions_counted(
     project: Project, perf: Perf

@@ -81,7 +81,6 @@ def test_a_check_names_the_benchmark_that_became_slower(project: Project, perf: 
     )
 
 
-@pytest.mark.slow
 def test_one_benchmark_is_run_alone_where_the_harness_can(project: Project, perf: Perf) -> None:
     job(
         project,
@@ -262,7 +261,6 @@ def test_an_expression_that_would_take_years_is_ended(
     assert "takes over" in perf("collect", code=5).err
 
 
-@pytest.mark.slow
 def test_fifty_megabytes_are_read_and_more_than_the_bound_stops_the_program(
     project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -354,7 +352,6 @@ def test_every_harness_is_a_format() -> None:
         checked(Reads())
 
 
-@pytest.mark.slow
 def test_benchmarks_of_go_are_measured_one_by_one(project: Project, perf: Perf) -> None:
     need("go")
     project.write("go.mod", "module example.org/m\n\ngo 1.19\n")

@@ -57,7 +57,6 @@ def counts(commit: str) -> list[float]:
     return [sum(filter(None, profile.resources.metrics["bytecodes"])) for profile in profiles]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("requires", ['["-r", "requirements.txt"]', '["."]'])
 def test_what_requirements_lead_to_in_a_checkout_is_installed_for_each_revision(
     requires: str, project: Project, perf: Callable[..., Said]
@@ -68,7 +67,6 @@ def test_what_requirements_lead_to_in_a_checkout_is_installed_for_each_revision(
     assert "work became worse" in perf("check", "HEAD~1", "HEAD", code=3).out
 
 
-@pytest.mark.slow
 def test_other_variables_and_other_builds_are_installed_anew(
     project: Project, perf: Callable[..., Said]
 ) -> None:
@@ -86,7 +84,6 @@ def test_other_variables_and_other_builds_are_installed_anew(
     assert [first, again] == [before, counts(later)[0]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("way", ["a list", "a variable"])
 def test_an_editable_install_that_no_word_asks_for_is_refused_or_made_a_copy(
     way: str, project: Project, perf: Callable[..., Said], monkeypatch: pytest.MonkeyPatch

@@ -46,7 +46,6 @@ def staged(project: Project) -> Project:
     return project
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("stage", "count"),
     [("", 0), ("build", 1), ("build", 2), ("workload", 1), ("work", 1), ("work", 5), ("work", 8)],
@@ -90,7 +89,6 @@ LINES = {
 }
 
 
-@pytest.mark.slow
 def test_signals_that_are_ignored_disturb_no_execution(project: Project) -> None:
     """Below nohup: they go to the whole group, in which a launcher is for a moment, too."""
     project.configure('cmd = "sleep 0.01"\nexecutions = 20')
@@ -153,7 +151,6 @@ def test_a_signal_during_the_start_ends_the_program_with_one_line(
     assert process.returncode == 128 + number
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", LINES)
 def test_a_signal_during_a_measurement_ends_it_with_one_line(
     staged: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
@@ -171,7 +168,6 @@ def test_a_signal_during_a_measurement_ends_it_with_one_line(
     assert left(staged) == []
 
 
-@pytest.mark.slow
 def test_more_signals_do_not_interrupt_cleaning_up(project: Project) -> None:
     project.configure('cmd = "true"', top='build = ["sh slow.sh"]')
     project.commit(
@@ -222,7 +218,6 @@ finally:
     assert (done.returncode, done.stderr) == (130, "perf: interrupted\n")
 
 
-@pytest.mark.slow
 def test_what_is_ignored_stays_ignored(project: Project) -> None:
     project.configure('cmd = "sh slow.sh"')
     project.commit("one", **{"slow.sh": "touch begun\nsleep 0.3\n"})
@@ -233,7 +228,6 @@ def test_what_is_ignored_stays_ignored(project: Project) -> None:
     assert (process.communicate(timeout=60)[1], process.returncode) == ("", 0)
 
 
-@pytest.mark.slow
 def test_a_build_ends_when_perf_is_killed(project: Project) -> None:
     project.configure('cmd = "true"', top='build = ["sh slow.sh"]')
     word = seconds()
@@ -271,7 +265,6 @@ def test_a_hidden_daemon_of_a_build_ends_with_perf(
     assert happens(lambda: not psutil.pid_exists(daemon))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [*LINES, signal.SIGKILL])
 def test_git_ends_with_perf(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals

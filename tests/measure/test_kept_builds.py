@@ -32,7 +32,6 @@ def built(project, tmp_path, monkeypatch):
     return lambda: len(count.read_text().splitlines())
 
 
-@pytest.mark.slow
 def test_a_revision_is_built_once_however_often_it_is_measured(perf, built):
     perf("collect", "HEAD~1", "-q")
     assert built() == 1
@@ -65,7 +64,6 @@ def test_repeated_builds_are_made_each_time(project, perf, built):
     assert built() == 4
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["prog", "digest", "all"])
 def test_a_build_that_was_damaged_is_made_again(project, perf, built, damage):
     perf("collect", "HEAD~1", "-q")
@@ -121,7 +119,6 @@ def test_what_is_larger_than_the_bound_is_not_kept(project, perf, monkeypatch):
 MAKES = "prog: table.out\n\tcp table.out prog\ntable.out: table.in\n\tcp table.in table.out\n"
 
 
-@pytest.mark.slow
 def test_a_build_makes_anew_what_depends_on_a_change_older_than_the_checkout(project, perf):
     need("make")
     project.configure('cmd = "sh prog"', top='build = ["make"]\n')
@@ -134,7 +131,6 @@ def test_a_build_makes_anew_what_depends_on_a_change_older_than_the_checkout(pro
     assert Path(".perf/seen").read_text() == "two\n"
 
 
-@pytest.mark.slow
 def test_what_was_made_of_a_change_since_stays_newer(project, perf):
     need("make")
     project.configure('cmd = "sh prog"', top='build = ["make"]\n')
@@ -147,7 +143,6 @@ def test_what_was_made_of_a_change_since_stays_newer(project, perf):
     assert Path(".perf/seen").read_text() == "table.out\n"
 
 
-@pytest.mark.slow
 def test_an_object_that_git_does_not_know_is_made_anew(project, perf):
     need("make")
     project.configure('cmd = "sh prog"', top='build = ["make"]\n')
@@ -162,7 +157,6 @@ def test_an_object_that_git_does_not_know_is_made_anew(project, perf):
     assert Path(".perf/seen").read_text() == "made\n"
 
 
-@pytest.mark.slow
 def test_a_tracked_program_that_the_build_leaves_is_named_each_time(project, perf):
     need("cc")
     project.write("prog.c", "int main(void) { return 0; }\n")

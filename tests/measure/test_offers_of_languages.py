@@ -159,7 +159,6 @@ def test_a_program_that_cargo_builds_beside_the_tests_is_not_run_with_them(
     assert commands(project)[0] == "cargo test --release --quiet --tests"
 
 
-@pytest.mark.slow
 @pytest.mark.needs("cargo")
 def test_tests_of_rust_run_without_cargo_and_fail_where_one_fails(project: Project) -> None:
     project.write("Cargo.toml", '[package]\nname = "fast"\nedition = "2021"\n')

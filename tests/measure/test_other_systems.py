@@ -82,7 +82,6 @@ def perf(project: Project, *words: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-@pytest.mark.slow
 def test_a_slower_commit_is_found_on_macos(elsewhere: Project) -> None:
     checked = perf(elsewhere, "check", "--measure", "-n", "8", "-j", "work", "HEAD~1", "HEAD")
     assert checked.returncode in (3, 4) and "work" in checked.stdout, checked
@@ -96,7 +95,6 @@ def test_a_slower_commit_is_found_on_macos(elsewhere: Project) -> None:
     assert blamed.returncode in (0, 4), blamed
 
 
-@pytest.mark.slow
 def test_what_needs_linux_says_so_and_the_rest_is_measured(elsewhere: Project) -> None:
     collected = perf(elsewhere, "collect", "-n", "2", "-j", "other")
     assert collected.returncode == 5 and "the rest is stored" in collected.stderr

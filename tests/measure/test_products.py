@@ -52,7 +52,6 @@ def compared(perf: Perf, *sides: str) -> list[dict[str, Any]]:
     return list(json.loads(done.out)["changes"])
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("sorting")
 def test_products_are_measured_in_turns_with_a_revision(
     perf: Perf, record: Path, tmp_path: Path
@@ -93,7 +92,6 @@ def test_one_program_may_have_two_names(perf: Perf, record: Path, tmp_path: Path
     }
 
 
-@pytest.mark.slow
 def test_a_product_is_not_a_part_of_the_history(
     sorting: Project, perf: Perf, tmp_path: Path
 ) -> None:

@@ -30,7 +30,6 @@ def test_without_a_terminal_every_tenth_of_the_way_is_a_line(
     assert told[-1] == "100 %  step 39"
 
 
-@pytest.mark.slow
 def test_on_a_terminal_there_is_a_bar_and_at_the_end_only_lines(project: Project) -> None:
     project.configure('cmd = "sleep 0.3"')
     project.commit("one")

@@ -74,7 +74,6 @@ def test_files_that_cannot_be_collected_are_known() -> None:
     assert Reason(text).module == "six"
 
 
-@pytest.mark.slow
 def test_a_test_file_that_cannot_be_collected_is_left_out(
     project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,7 +99,6 @@ def test_what_fails_for_one_cause_is_not_tried_a_third_time(project: Project, pe
     assert said.err.count("no such host") == 1
 
 
-@pytest.mark.slow
 def test_a_python_that_is_not_here_is_named_once(project: Project, perf: Perf) -> None:
     project.write("tests/test_a.py", "def test_a():\n    pass\n")
     project.write("benchmarks/test_b.py", "def test_b():\n    pass\n")

@@ -67,7 +67,6 @@ def test_the_number_of_a_release_is_the_whole_number_of_its_tag(tag: str, number
     assert ancestry.version(tag) == number
 
 
-@pytest.mark.slow
 def test_releases_are_measured_once_and_one_that_fails_is_passed_over(
     released: Project, perf: Perf
 ) -> None:
@@ -105,7 +104,6 @@ def wheel(folder: Path, version: str) -> None:
         file.writestr(f"{info}/RECORD", "")
 
 
-@pytest.mark.slow
 def test_releases_that_build_no_longer_come_from_the_index(
     project: Project, perf: Perf, tmp_path: Path
 ) -> None:

@@ -72,7 +72,6 @@ def test_the_same_output_says_nothing(project, perf) -> None:
     assert "output" not in said
 
 
-@pytest.mark.slow
 def test_an_output_with_a_time_in_it_is_not_used_and_can_be_normalised(project, perf) -> None:
     timed = WORK + "import time\nprint('at', time.time_ns(), work(100))\n"
     loose = '\n[[check]]\ndelta = "1000%"'  # the output alone fails the check
@@ -115,7 +114,6 @@ def test_what_cannot_be_read_is_refused_in_one_line(project, perf, line, reason)
     assert reason in said and said.count("\n") == 1
 
 
-@pytest.mark.slow
 def test_much_output_is_read_in_the_warm_up_and_in_bounded_memory(project) -> None:
     size = 300_000_000
     project.configure(f'cmd = "head -c {size} /dev/zero"\nexecutions = 2')
@@ -166,7 +164,6 @@ def test_isolated_executions_have_a_home_of_their_own(project, perf) -> None:
     assert not (Path.home() / ".cache" / "result").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.needs("cc")
 def test_a_first_execution_that_takes_far_longer_is_a_remark(project, perf, monkeypatch) -> None:
     monkeypatch.setenv("HOME", str(project.root.parent))
@@ -180,7 +177,6 @@ def test_a_first_execution_that_takes_far_longer_is_a_remark(project, perf, monk
     assert "a cache? `isolate = true`" in said.replace("\n      ", " ")
 
 
-@pytest.mark.slow
 def test_a_cache_of_a_python_program_is_a_remark_too(project, perf, monkeypatch) -> None:
     monkeypatch.setenv("HOME", str(project.root.parent))
     caching = WORK + (
@@ -194,7 +190,6 @@ def test_a_cache_of_a_python_program_is_a_remark_too(project, perf, monkeypatch)
     assert "on the target: a cache?" in " ".join(said.split())
 
 
-@pytest.mark.slow
 def test_a_daemon_makes_the_comparison_inconclusive_with_its_name(project, perf) -> None:
     daemon = (
         "import subprocess, sys\n"

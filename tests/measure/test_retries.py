@@ -135,7 +135,6 @@ def test_a_version_that_was_given_up_is_left_out_when_the_block_begins_again(
     assert old.turns is not None and len(old.turns.place) == 3
 
 
-@pytest.mark.slow
 @pytest.mark.needs("cc")  # the recorder of memory
 @pytest.mark.usefixtures("turns")
 def test_notes_of_several_collectors_say_whose_they_are(project: Project, perf: Perf) -> None:
@@ -180,7 +179,6 @@ def test_retries_can_be_switched_off_for_a_job(project: Project, perf: Perf, tur
     assert (turns / "count").read_text() == "1\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("job", "reason"),
     [
@@ -203,7 +201,6 @@ def test_what_would_fail_again_is_not_repeated(
     assert not (turns / "count").exists() or (turns / "count").read_text() == "1\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "collector", ["time", "counters", "memory", "pytest", "samples", "complexity"]
 )
@@ -261,7 +258,6 @@ def test_a_slip_of_the_pen_is_named(project: Project, perf: Perf) -> None:
     assert "`retries` is -1, but must be 0 to 1,000" in perf("collect", code=2).err
 
 
-@pytest.mark.slow
 @pytest.mark.needs("cc")  # the recorder of memory
 @pytest.mark.usefixtures("turns")
 def test_a_check_says_that_the_target_fails_more_often(project: Project, perf: Perf) -> None:

@@ -61,7 +61,6 @@ def test_a_build_that_an_execution_altered_and_sealed_is_made_again(
     assert built() == 3
 
 
-@pytest.mark.slow
 def test_a_judgement_rejects_what_alters_a_build_that_is_kept(
     project: Project, perf: Perf, built: Callable[[], int]
 ) -> None:

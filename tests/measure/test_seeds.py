@@ -137,7 +137,6 @@ def test_a_generator_that_changed_is_another_workload(
     assert drawn.read_text()
 
 
-@pytest.mark.slow
 @pytest.mark.needs("valgrind")
 def test_what_is_counted_exactly_draws_nothing(project: Project, perf: Perf, drawn: Path) -> None:
     two_versions(
@@ -246,7 +245,6 @@ def test_a_program_that_loads_nothing_random_pays_nothing() -> None:
     assert bench.seed() is None
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("option", ["", " --hypothesis-seed=3"])
 def test_hypothesis_draws_the_same_examples(
     project: Project, perf: Perf, drawn: Path, option: str
@@ -289,7 +287,6 @@ def test_one():
 """
 
 
-@pytest.mark.slow
 def test_tests_share_their_random_numbers(project: Project, perf: Perf, drawn: Path) -> None:
     command = (
         f"{sys.executable} -m pytest -q -p no:cacheprovider -p no:randomly -p no:hypothesispytest"

@@ -27,7 +27,6 @@ warmup = 0
 WORK = "for number in range(COUNT):\n    number * number\n"
 
 
-@pytest.mark.slow
 def test_what_is_decided_is_said_while_the_rest_is_measured(project: Project, perf: Perf) -> None:
     project.commit(**{"perf.toml": JOBS, "work.py": WORK.replace("COUNT", "100")})
     project.commit(**{"work.py": WORK.replace("COUNT", "100_000")})

@@ -24,7 +24,6 @@ def worktrees(project: Project) -> int:
     return len(project.git("worktree", "list").splitlines())
 
 
-@pytest.mark.slow
 @pytest.mark.needs("make")
 def test_what_does_not_run_is_passed_over_and_what_does_is_collected_without_editing(
     project: Project, perf: Perf
@@ -292,7 +291,6 @@ def test_a_module_that_benchmarks_share_is_not_taken_for_one(project: Project) -
     assert proposals(project.root)[0].cmd == "python benchmarks/bench_parse.py"
 
 
-@pytest.mark.slow
 @pytest.mark.needs("go")
 def test_each_part_of_a_benchmark_of_go_gets_its_share_of_an_execution(
     project: Project, perf: Perf

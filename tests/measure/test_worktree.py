@@ -75,7 +75,6 @@ def test_a_file_may_have_become_a_folder_and_a_folder_a_file(project: Tree) -> N
         assert (folder / "folder").read_text() == (folder / "file" / "file").read_text() == "2"
 
 
-@pytest.mark.slow
 def test_submodules_come_with_it_from_the_copies_that_are_there(
     project: Tree, tmp_path: Path
 ) -> None:

@@ -337,7 +337,6 @@ def _process(place: str, strategy: str) -> None:
     process(repository, "HEAD", (), Regression(strategy=strategy), "regression")  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("commit")
 def test_two_at_once_leave_one_version(project: Project) -> None:
     context = get_context("spawn")
@@ -395,7 +394,6 @@ def test_a_switch_and_a_list_of_numbers_are_options_too() -> None:
 # with a job
 
 
-@pytest.mark.slow
 def test_a_job_names_what_is_applied_to_its_profiles(project: Project, perf: Perf) -> None:
     project.write("work.sh", "true\n")
     project.configure('cmd = "sh work.sh"\npostprocessors = ["normalizer"]')

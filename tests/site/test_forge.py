@@ -180,7 +180,6 @@ def everything() -> str:
     )
 
 
-@pytest.mark.slow
 def test_commits_are_linked_to_the_forge_and_no_password_is_written(
     project: Project, perf: Perf
 ) -> None:
@@ -242,7 +241,6 @@ def branched(project: Project) -> dict[str, str]:
     return found
 
 
-@pytest.mark.slow
 def test_branches_and_requests_that_were_measured_have_pages(
     project: Project, perf: Perf, branched: dict[str, str]
 ) -> None:
@@ -325,7 +323,6 @@ def test_many_files_do_not_hide_what_judges() -> None:
     assert found.files[-1].path == "perf-accepted.toml"
 
 
-@pytest.mark.slow
 def test_a_branch_that_was_merged_is_no_longer_listed(
     project: Project, perf: Perf, branched: dict[str, str]
 ) -> None:

@@ -212,7 +212,6 @@ def test_a_change_counts_once_in_several_environments_and_benchmarks_of_a_commit
     assert "2 open degradations" in Path("site/badge.svg").read_text()
 
 
-@pytest.mark.slow
 def test_an_environment_in_which_nothing_is_measured_any_more_is_retired(
     project: Project, perf: Perf
 ) -> None:
@@ -235,7 +234,6 @@ def test_an_environment_in_which_nothing_is_measured_any_more_is_retired(
     assert past["reason"] == f"not measured since {day}"
 
 
-@pytest.mark.slow
 def test_an_environment_that_was_measured_lately_is_not_retired(
     project: Project, perf: Perf
 ) -> None:
@@ -267,7 +265,6 @@ def test_several_sessions_of_a_commit_are_one_level_with_their_own_scatter(
     assert track["executions"] == [9]
 
 
-@pytest.mark.slow
 def test_a_change_that_lasts_is_open_on_all_pages_until_it_is_undone(
     project: Project, perf: Perf
 ) -> None:
@@ -298,7 +295,6 @@ def test_a_change_that_lasts_is_open_on_all_pages_until_it_is_undone(
     assert "no open degradation" in Path("site/badge.svg").read_text()
 
 
-@pytest.mark.slow
 def test_a_commit_that_a_change_may_be_as_well_says_so(project: Project, perf: Perf) -> None:
     commits = grow(project, 120)
     store(*measured(commits, stepped(120, 60, high=0.0106), spread=0.02))
@@ -522,7 +518,6 @@ def test_values_without_a_logarithm_are_counted_in_words(commits: list[str], per
     ]
 
 
-@pytest.mark.slow
 def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
     commits: list[str], perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -639,7 +634,6 @@ def test_the_badge_is_svg_that_says_its_text_aloud(commits: list[str], perf: Per
 # -- only what moved is written --------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_nothing_is_written_again_when_nothing_moved(commits: list[str], perf: Perf) -> None:
     store(*measured(commits, stepped(40, 25)))
     perf("publish", "site")
@@ -648,7 +642,6 @@ def test_nothing_is_written_again_when_nothing_moved(commits: list[str], perf: P
     assert stamps() == before
 
 
-@pytest.mark.slow
 def test_one_more_commit_writes_only_the_pages_it_is_on(project: Project, perf: Perf) -> None:
     commits = grow(project, 80)
     repository = store(
@@ -664,7 +657,6 @@ def test_one_more_commit_writes_only_the_pages_it_is_on(project: Project, perf: 
     assert moved(before) == {sort, "index.html", "commits.html", *pair}
 
 
-@pytest.mark.slow
 def test_a_site_is_the_same_however_it_came_about(project: Project, perf: Perf) -> None:
     commits = grow(project, 50)
     repository = store(*measured(commits[:40], stepped(40, 25)))
@@ -679,7 +671,6 @@ def test_a_site_is_the_same_however_it_came_about(project: Project, perf: Perf) 
     assert "wrote 0 of" in perf("publish", "site", *QUICK).out
 
 
-@pytest.mark.slow
 def test_another_title_writes_every_page_and_an_address_only_the_feed(
     commits: list[str], perf: Perf
 ) -> None:
@@ -722,7 +713,6 @@ def test_a_page_that_was_deleted_or_cut_off_is_written_again(
     assert Path("site/about.html").read_text().rstrip().endswith("</html>")
 
 
-@pytest.mark.slow
 def test_pages_that_are_gone_are_removed_unless_somebody_changed_them(
     commits: list[str], perf: Perf
 ) -> None:
@@ -1130,7 +1120,6 @@ def test_a_link_in_the_place_of_a_page_that_is_gone_is_left(
     assert page.is_symlink()
 
 
-@pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_whole_pages(project: Project, perf: Perf) -> None:
     commits = grow(project, 200)
     store(*measured(commits, [0.01] * 200))
@@ -1150,7 +1139,6 @@ def test_a_kill_at_any_moment_leaves_whole_pages(project: Project, perf: Perf) -
     }
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("ready")
 @pytest.mark.needs("mount")
 def test_a_full_disk_at_any_level_leaves_a_folder_that_can_be_published_to(
@@ -1175,7 +1163,6 @@ def test_a_full_disk_at_any_level_leaves_a_folder_that_can_be_published_to(
         assert failed >= 12
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("ready")
 def test_a_kill_before_the_first_page_leaves_a_folder_that_can_be_published_to(perf: Perf) -> None:
     """The moments are those at which folders and files are made, one after the other, from the
@@ -1203,7 +1190,6 @@ def test_a_kill_before_the_first_page_leaves_a_folder_that_can_be_published_to(p
         shutil.rmtree("site")
 
 
-@pytest.mark.slow
 def test_benchmarks_that_others_store_meanwhile_come_with_the_next_site(
     commits: list[str], perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1226,7 +1212,6 @@ def test_benchmarks_that_others_store_meanwhile_come_with_the_next_site(
     assert [page["benchmark"] for page in series()] == ["parse --fast: sort", "sort"]
 
 
-@pytest.mark.slow
 def test_a_commit_says_the_newest_changes_that_may_be_its(commits: list[str]) -> None:
     """Against the simplest way to find them."""
     chance = Random(3)
@@ -1268,7 +1253,6 @@ def test_a_commit_says_the_newest_changes_that_may_be_its(commits: list[str]) ->
 # -- names -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_hostile_names_are_only_text_on_every_page(project: Project, perf: Perf) -> None:
     commits = []
     for number, attack in enumerate(ATTACKS):

@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import pytest
 from histories import measured, store
 from msgspec.structs import replace
 
@@ -40,7 +39,6 @@ def history(project):
     return commits
 
 
-@pytest.mark.slow
 def test_the_commits_that_change_code_are_named_on_the_pages_of_changes(project, perf):
     commits = history(project)
     perf("publish", "site", "--profiles", "0")
@@ -58,7 +56,6 @@ def test_the_commits_that_change_code_are_named_on_the_pages_of_changes(project,
     )
 
 
-@pytest.mark.slow
 def test_long_ranges_and_those_of_one_commit_name_none(project, monkeypatch):
     commits = history(project)
     repository = store()
@@ -81,7 +78,6 @@ def test_long_ranges_and_those_of_one_commit_name_none(project, monkeypatch):
     assert suspects() == []
 
 
-@pytest.mark.slow
 def test_of_more_than_may_be_read_the_first_are_and_git_is_asked_once(project, monkeypatch):
     commits = history(project)
     repository = store()

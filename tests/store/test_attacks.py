@@ -464,7 +464,6 @@ def test_links_deeper_in_the_store_are_refused(
     assert not path.is_symlink()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["refs/heads/main", "objects/ab/" + 38 * "c", "refs/tags/x"])
 def test_pipes_and_depths_in_a_store_keep_no_adoption_waiting(project: Project, name: str) -> None:
     project.commit()
@@ -570,7 +569,6 @@ def test_a_folder_that_cannot_be_made_is_not_remembered(
     assert "1 profile" in perf("status").out
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("first", ["main tree", "linked tree"])
 def test_all_working_trees_share_one_folder_whatever_the_layout(
     tmp_path: Path, project: Project, perf: Perf, first: str

@@ -61,7 +61,6 @@ def test_fsck_tells_a_whole_store_and_rebuilds_the_index(project: Project, perf:
     assert json.loads(perf("fsck", "--json").out) == {"profiles": 2, "problems": []}
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("commit")
 def test_fsck_names_what_is_damaged_and_the_others_can_be_used(
     project: Project, perf: Perf

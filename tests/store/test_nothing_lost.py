@@ -255,7 +255,6 @@ def test_what_a_dead_process_left_keeps_nobody_waiting(tmp_path: Path) -> None:
     assert len(store.paths()) == 4
 
 
-@pytest.mark.slow
 def test_a_push_on_a_full_disk_is_one_line_and_goes_through_later(project: Project) -> None:
     commit = project.commit()
     Repository.find(create=True).store.add([profile(commit)], "One")

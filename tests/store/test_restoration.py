@@ -17,6 +17,8 @@ from perfvcs.store import Store
 from perfvcs.store.corruption import Corruption, corruption
 from perfvcs.store.removal import Damaged
 
+pytestmark = pytest.mark.slow
+
 WHO = "Ada <ada@example.org>"
 
 

@@ -187,7 +187,6 @@ def test_the_terminal_shows_what_suits_what_was_named(
     assert said.isprintable() or all(line.isprintable() for line in said.splitlines())
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("history")
 def test_a_wider_terminal_has_more_columns_and_a_plain_one_no_braille(
     project: Project, monkeypatch: pytest.MonkeyPatch
@@ -293,7 +292,6 @@ def test_a_field_is_set_on_every_view_that_has_it(perf: Perf, tmp_path: Path) ->
     )
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("history")
 def test_a_file_that_is_there_is_replaced_as_a_whole_and_a_pipe_gets_a_page(
     project: Project, perf: Perf, tmp_path: Path
@@ -308,7 +306,6 @@ def test_a_file_that_is_there_is_replaced_as_a_whole_and_a_pipe_gets_a_page(
     assert piped.stderr == "wrote /dev/stdout\n"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("history")
 def test_an_output_that_goes_to_a_file_is_written_through_its_descriptor(
     project: Project, tmp_path: Path
@@ -369,7 +366,6 @@ def on_a_terminal(project: Project, browser: str | None, **environment: str) -> 
     return said.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("history")
 def test_a_page_is_opened_where_there_is_a_display(project: Project) -> None:
     opened = project.root.parent / "opened"
@@ -378,7 +374,6 @@ def test_a_page_is_opened_where_there_is_a_display(project: Project) -> None:
     assert opened.read_text() == f"{project.root}/.perf/pages/HEAD.html\n"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("display", "why"),
     [({}, "there is no display"), ({"DISPLAY": ":9"}, "no browser could be started")],

@@ -256,7 +256,6 @@ def test_hostile_names_are_only_text() -> None:
     assert "<img src=x" not in page and "<b>bold</b>" not in page
 
 
-@pytest.mark.slow
 def test_show_draws_the_curves_of_a_stored_revision_and_its_history(
     project, perf, tmp_path
 ) -> None:  # type: ignore[no-untyped-def]

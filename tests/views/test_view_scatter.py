@@ -33,6 +33,8 @@ from perfvcs.profile.fittedmodels import read as read_entries
 from perfvcs.views.curves import Curves
 from perfvcs.views.scatter import TEXTS, Scatter
 
+pytestmark = pytest.mark.slow
+
 
 def one(curve: Callable[[Array], Array] = LOG, sizes: Array = SIZES, **options: Any) -> Subject:
     return Subject("one", [recorded({"search": curve}, sizes, **options)])
@@ -189,7 +191,6 @@ def test_residuals_are_drawn_below_with_the_medians_along_the_sizes() -> None:
     )
 
 
-@pytest.mark.slow
 def test_wide_sizes_begin_on_logarithmic_axes_and_narrow_ones_on_linear() -> None:
     for sizes, first in (
         (np.arange(1.0, 1001), "logarithmic axes"),
@@ -283,7 +284,6 @@ def test_workloads_of_several_sizes_are_drawn_as_one_besides_their_own_figures()
     assert pictures.refusal(Curves(), Subject("x", workloads, workloads)) is None
 
 
-@pytest.mark.slow
 def test_a_function_that_one_side_lacks_is_drawn_alone() -> None:
     old, new = recorded({"f": LOG}, SIZES, 0), recorded({"f": LOG, "g": LOG}, SIZES)
     above, *_ = drawn(Subject("new", [new], [old]))
@@ -342,7 +342,6 @@ def test_curves_that_postprocessors_left_are_drawn_with_what_they_are() -> None:
     assert type(lines(above)["stored regressogram"].glyph).__name__ == "Step"
 
 
-@pytest.mark.slow
 def test_a_stored_band_is_drawn_around_its_curve() -> None:
     profile = fitted(Lowess())
     band = next(iter(profile.models)).band
@@ -448,7 +447,6 @@ def test_models_of_others_and_of_unknown_postprocessors_are_not_drawn() -> None:
     assert not any(text.startswith("stored") for text in labels(drawn(Subject("x", [profile]))[0]))
 
 
-@pytest.mark.slow
 def test_rows_marked_as_outliers_and_clusters_look_otherwise() -> None:
     profile = recorded({"search": LOG}, SIZES)
     profile.resources.metrics["duration"][700] = 1e-4
@@ -480,7 +478,6 @@ def test_a_benchmark_of_few_sizes_that_is_not_recorded_keeps_its_other_figures()
     assert page.count('data-view="scatter"') == 1 and page.count('data-view="executions"') == 6
 
 
-@pytest.mark.slow
 def test_a_page_of_many_functions_says_how_many_it_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -25,6 +25,8 @@ from perfvcs.repository import Repository
 from perfvcs.watch import cycle, notice
 from perfvcs.watch.branch import recalled
 
+pytestmark = pytest.mark.slow
+
 Perf = Callable[..., Said]
 SECRET = "a key of the two sides"
 
@@ -144,14 +146,12 @@ def test_a_new_change_is_posted_once_and_signed(
     assert len(server.got) == 1, "what was announced is not new"
 
 
-@pytest.mark.slow
 def test_without_a_secret_nothing_is_signed(machine: MeasuringMachine, server: Server) -> None:
     machine.watch("--last", "1", "--webhook", server.address)
     ((headers, _),) = server.got
     assert "x-perf-signature-256" not in headers
 
 
-@pytest.mark.slow
 def test_what_was_there_before_the_first_look_is_not_announced(
     machine: MeasuringMachine, server: Server, tmp_path: Path
 ) -> None:
@@ -169,7 +169,6 @@ def test_what_was_there_before_the_first_look_is_not_announced(
     assert server.got == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "answers",
     [
@@ -191,7 +190,6 @@ def test_what_passes_is_tried_again_with_the_same_document(
     assert {headers["x-perf-delivery"] for headers, _ in server.got} == {"one"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "answer",
     [
@@ -212,7 +210,6 @@ def test_what_no_try_would_help_is_tried_once(server: Server, answer: Any) -> No
     assert len(server.got) == 1
 
 
-@pytest.mark.slow
 def test_a_notice_that_is_refused_is_given_up_and_is_no_error(
     machine: MeasuringMachine, server: Server
 ) -> None:
@@ -223,7 +220,6 @@ def test_a_notice_that_is_refused_is_given_up_and_is_no_error(
     assert recalled(machine.memory()).waiting == []
 
 
-@pytest.mark.slow
 def test_what_fails_waits_for_the_next_cycle(machine: MeasuringMachine, server: Server) -> None:
     server.answers = [500]
     words = ("--last", "1", "--webhook", server.address)
@@ -239,7 +235,6 @@ def test_what_fails_waits_for_the_next_cycle(machine: MeasuringMachine, server: 
     received(server)
 
 
-@pytest.mark.slow
 def test_a_notice_that_always_fails_is_given_up(
     machine: MeasuringMachine, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,7 +246,6 @@ def test_a_notice_that_always_fails_is_given_up(
     assert machine.watch(*words).err == ""
 
 
-@pytest.mark.slow
 def test_a_server_that_drips_does_not_hold_the_watch(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -262,7 +256,6 @@ def test_a_server_that_drips_does_not_hold_the_watch(
     assert happens(lambda: len(server.got) == notice.TRIES)
 
 
-@pytest.mark.slow
 def test_nobody_there_is_no_error(machine: MeasuringMachine, server: Server) -> None:
     server.close()
     said = machine.watch("--last", "1", "--webhook", server.address)

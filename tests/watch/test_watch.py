@@ -19,6 +19,8 @@ from waiting import happens
 from perfvcs.repository import Repository
 from perfvcs.watch.branch import MOST_ATTEMPTS, choose, recalled
 
+pytestmark = pytest.mark.slow
+
 Perf = Callable[..., Said]
 COMMAND = [sys.executable, "-P", "-m", "perfvcs", "watch"]
 LINE = [chr(letter) for letter in range(ord("a"), ord("a") + 21)]  # commits, oldest first
@@ -131,7 +133,6 @@ def test_the_working_tree_of_the_clone_is_nobody_elses_business(machine: Measuri
     assert not any(header.dirty for header in Repository.find(machine.clone).index.headers())
 
 
-@pytest.mark.slow
 def test_the_newest_commit_is_measured_before_the_gap_is_filled(machine: MeasuringMachine) -> None:
     machine.watch()
     commits = machine.push("two", "three", "four", "five")
@@ -177,7 +178,6 @@ def test_what_other_machines_measured_is_measured_here_all_the_same(
     assert len(Repository.find(machine.clone).index.headers([commit])) == 2
 
 
-@pytest.mark.slow
 def test_a_commit_that_cannot_be_measured_is_given_up_and_the_others_are_measured(
     machine: MeasuringMachine,
 ) -> None:
@@ -225,7 +225,6 @@ def test_what_could_not_be_pushed_is_pushed_later(machine: MeasuringMachine) -> 
     assert machine.shared() == 1
 
 
-@pytest.mark.slow
 def test_a_site_is_kept(machine: MeasuringMachine, tmp_path: Path) -> None:
     assert ", wrote " in machine.watch("--publish", str(tmp_path / "site")).out
     assert (tmp_path / "site/index.html").exists()
@@ -235,7 +234,6 @@ def test_a_site_is_kept(machine: MeasuringMachine, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
 def test_commits_on_the_site_lead_to_the_forge_that_is_named(
     machine: MeasuringMachine, tmp_path: Path
 ) -> None:
@@ -315,7 +313,6 @@ def started(machine: MeasuringMachine, *words: str) -> subprocess.Popen[str]:
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_after_a_crash_the_session_is_finished_and_nothing_is_measured_twice(
     machine: MeasuringMachine,
@@ -354,7 +351,6 @@ def test_after_a_crash_the_session_is_finished_and_nothing_is_measured_twice(
     assert recalled(machine.memory()).given_up == set()
 
 
-@pytest.mark.slow
 def test_a_watch_waits_for_commits_and_ends_in_good_order(machine: MeasuringMachine) -> None:
     process = started(machine, "--interval", "500ms", "--quiet")
     assert process.stdout is not None
