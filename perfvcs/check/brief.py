@@ -120,8 +120,10 @@ def _jobs(
     names = dict(zip(groups, named(list(groups)), strict=True))
     counts, shown = unit_counts(report), set[JobUnit]()
     units_of: dict[str, dict[JobUnit, None]] = defaultdict(dict)
+    parts: dict[tuple[str, str], str] = {}
     for change in report.changes:
         units_of[change.series][change.job, change.uid] = None
+        parts[change.series, change.metric] = benchmark(change)
     ranked: list[tuple[tuple[str, str], Overall, list[Overall], BriefLine | None]] = []
     for group, metrics in groups.items():
         clocks = {overall.metric: overall for overall in metrics}
@@ -139,7 +141,11 @@ def _jobs(
     ranked.sort(key=lambda row: _weight(row[1]))
     lines = []
     for group, first, others, said_of_it in ranked[:JOBS]:
-        line = _job(names[group], first, others, counts[first.job_metric])
+        name = names[group]
+        if first.units == 1:
+            own = parts.get((first.series[0], first.metric), first.job)
+            name = f"{own}{name.removeprefix(first.job)}"
+        line = _job(name, first, others, counts[first.job_metric])
         if said_of_it:
             line = msgspec.structs.replace(
                 line, details=said_of_it.details, accept=said_of_it.accept
@@ -148,9 +154,9 @@ def _jobs(
     return lines, max(0, len(ranked) - JOBS), shown
 
 
-def _moved_first(overall: Overall) -> tuple[bool, tuple[int, str]]:
-    """The key that sorts the metrics of a job: what moved, then as in every table."""
-    return not _has_moved(overall), metric_rank(overall.metric)
+def _moved_first(overall: Overall) -> tuple[bool, bool, tuple[int, str]]:
+    """The key that sorts metrics of a job: what moved, what several units have, as in a table."""
+    return not _has_moved(overall), overall.units == 1, metric_rank(overall.metric)
 
 
 def _has_moved(overall: Overall) -> bool:

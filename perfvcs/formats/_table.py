@@ -194,7 +194,9 @@ def number(cell: str) -> float | None:
             else ""
         )
         if not re.search(r"\d", cell):
-            cure = "; --format csv --option ignore= ignores a column without numbers"
+            cure = (
+                "; --format csv --option ignore=COLUMN ignores it, uid=COLUMN takes names from it"
+            )
         raise ValueError(f"`{cell[:80]}` is not a number{cure}") from None
     if not isfinite(parsed) or "_" in cell:
         raise ValueError(

@@ -316,7 +316,7 @@ def test_a_broken_file_is_named_and_the_rest_is_stored(perf: Perf) -> None:
     assert said.err.splitlines() == [
         (
             "perf: bad.csv: line 2, column `wall`: `fast` is not a number; "
-            "--format csv --option ignore= ignores a column without numbers"
+            "--format csv --option ignore=COLUMN ignores it, uid=COLUMN takes names from it"
         ),
         "perf: cannot read none.csv: No such file or directory",
     ]
