@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from perfvcs.check.bounds import distance, is_wide
 from perfvcs.check.doubts import first_said
 from perfvcs.check.judgedby import accepting, criteria
-from perfvcs.check.movement import CLOCKS, FURTHER, MovedBenchmark, cpu_leads, entries
+from perfvcs.check.movement import FURTHER, MovedBenchmark, cpu_leads, entries
 from perfvcs.check.text import NAME_WIDTH, SENTENCE_NAME, benchmark, measure
 from perfvcs.check.vocabulary import ONE_SIDED, SURE, WORDS, comparative
 from perfvcs.profile.naming import is_whole
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change as effect_text
-from perfvcs.text.words import counted, metric_name, metric_rank, plural
+from perfvcs.text.words import CLOCKS, counted, metric_name, metric_rank, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

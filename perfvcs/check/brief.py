@@ -14,7 +14,7 @@ import msgspec
 from perfvcs.check.answer import effect_of, metric_of, sentence
 from perfvcs.check.bounds import bounds, percent_of
 from perfvcs.check.judgedby import criteria
-from perfvcs.check.movement import CLOCKS, COUNTS, JobUnit, MovedBenchmark, cpu_leads, entries
+from perfvcs.check.movement import JobUnit, MovedBenchmark, cpu_leads, entries
 from perfvcs.check.text import (
     NAME_WIDTH,
     SENTENCE_NAME,
@@ -28,7 +28,7 @@ from perfvcs.check.vocabulary import ONE_SIDED, WORDS, said
 from perfvcs.profile.naming import is_whole
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, percent, step
-from perfvcs.text.words import counted, metric_rank, named, plural
+from perfvcs.text.words import CLOCKS, COUNTS, counted, metric_rank, named, plural
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change, JobMetric, Overall, Report

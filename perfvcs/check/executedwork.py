@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from perfvcs.check.movement import CLOCKS, COUNTS, SizedUnit
+from perfvcs.check.movement import SizedUnit
 from perfvcs.check.vocabulary import ONE_SIDED, SURE, direction
 from perfvcs.profile.naming import ONCE
+from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.text.quantity import percent
+from perfvcs.text.words import CLOCKS, COUNTS
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 EXACT = "deterministic"  # the method that judges counts
 # which leaves out what functions of C do, so that equal counts do not mean equal work
 PARTIAL = "bytecodes"
-SMALLEST = 0.01  # where a change has no delta
 MOST_VARIED = 0.25  # of counts that can show that time moved by layout, which moves it by less
 # seconds that one bytecode takes at most by itself: what C functions do for it is not counted
 BYTECODE_SECONDS = 50e-9
@@ -42,7 +43,7 @@ class Work(NamedTuple):
     @property
     def text(self) -> str:
         """``executes 3.2 % more instructions``."""
-        if self.agrees and self.bar > SMALLEST:
+        if self.agrees and self.bar > USUAL_DELTA:
             return f"its {self.metric} vary from execution to execution"
         if self.agrees:
             return f"executes as many {self.metric}"
@@ -143,7 +144,7 @@ def _followed(count: Change, times: Sequence[Change]) -> Change:
     count = replace(count, uid=times[0].uid)
     if count.word not in SURE:
         return count
-    delta = min(time.delta or SMALLEST for time in times)
+    delta = min(time.delta or USUAL_DELTA for time in times)
     if abs(count.effect or 0.0) < delta:
         return replace(count, word="same", gate=False, reason="")
     if any(time.word == count.word for time in times):
@@ -188,7 +189,7 @@ def _settles(change: Change, work: Work) -> bool:
     """Whether work says what happened to an open time: it differs by delta, can take that long, and
     time moved the same way.
     """
-    delta = change.delta or SMALLEST
+    delta = change.delta or USUAL_DELTA
     if work.agrees or abs(work.effect) < delta:
         return False
     if change.unit == "s" and work.seconds < delta * (change.baseline or 0.0):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from perfvcs.errors import UsageError, nearest
+from perfvcs.profile.rules import USUAL_DELTA
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,6 @@ class Delta(NamedTuple):
         return max(self.share, self.amount / abs(level)) if level else self.share
 
 
-USUAL_DELTA = Delta(0.01)
 # recorded calls: functions take some percent more or less when the code around them moves
 CALLS_DELTA = Delta(0.05)
 RESIDENT = Delta(0.02, MEMORY)
@@ -97,7 +97,7 @@ def usual(case: Case) -> Delta:
 
 def of_metric(metric: str, *, calls: bool = False) -> Delta:
     """What counts of a metric by its name; ``calls``: of recorded calls."""
-    return CALLS_DELTA if calls else BY_METRIC.get(metric, USUAL_DELTA)
+    return CALLS_DELTA if calls else BY_METRIC.get(metric, Delta(USUAL_DELTA))
 
 
 class CheckRequest(Struct, frozen=True):
@@ -132,7 +132,7 @@ class Method(ABC):
     one.
     """
 
-    delta: float = 0.01
+    delta: float = USUAL_DELTA
     confidence: float = 0.99
     alpha: float = 0.01
     asked: bool = False

@@ -14,15 +14,13 @@ from perfvcs.check.statement import AGREED
 from perfvcs.check.text import benchmark, measure
 from perfvcs.check.vocabulary import SURE, said
 from perfvcs.profile.naming import is_whole
-from perfvcs.text.words import metric_name, metric_rank
+from perfvcs.text.words import CLOCKS, COUNTS, metric_name, metric_rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
-CLOCKS = ("wall", "cpu")
-COUNTS = ("instructions", "bytecodes")  # metrics that count all that a program executes
 FURTHER = 2.0  # times as far, from which one change says more than another
 APART = 0.01  # of the baseline, between two intervals that disagree
 NAMED = "name another to follow it: {} NAME"  # the command comes last

@@ -10,6 +10,7 @@ from statistics import NormalDist
 from perfvcs.check.change import ASSUMED, Change, Report
 from perfvcs.check.text import revision
 from perfvcs.check.vocabulary import ONE_SIDED
+from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.statistics.multiplicity import PAIRS
 from perfvcs.text.words import counted
 
@@ -17,7 +18,6 @@ MOST_PAIRS = 3000  # more are not proposed
 FEWEST_PAIRS = 10  # below which an interval says too little of how many are needed
 EVEN, LIKELY = 0.5, 0.8  # chances that so many pairs settle all
 INPUTS_VARY = 0.1  # deviation of one pair, as a share, from which an input of its own is likely
-DELTA = 0.01  # where a change has none
 QUANTILE = 2.8  # standard errors of half an interval of 99 %
 
 
@@ -159,7 +159,7 @@ def _settles(undecided: Sequence[Change], times: float, least: float) -> bool:
     for change in undecided:
         if chance < least:  # each can only make it smaller
             return False
-        half, effect, delta = _half(change), abs(change.effect or 0.0), change.delta or DELTA
+        half, effect, delta = _half(change), abs(change.effect or 0.0), change.delta or USUAL_DELTA
         if not half:
             continue
         after = half / sqrt(times)

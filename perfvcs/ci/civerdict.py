@@ -13,6 +13,7 @@ from perfvcs.check.change import Change, Count, Finite, NothingToCompare, Report
 from perfvcs.check.judgedby import accepting, criteria
 from perfvcs.check.markdown import consistent
 from perfvcs.check.movement import JobUnit, entries
+from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.profile.validity import Malformed, require
 from perfvcs.reports.check import DEGRADED, OPEN, exit_status
 from perfvcs.statistics.power import detectable
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 
-USUAL = 0.01  # of a comparison without a delta
 MOST_COMPUTED = 60  # comparisons of which the smallest change is computed
 FORMAT = "perfvcs-ci/1"
 LONGEST = 1e9  # seconds that measuring may have taken
@@ -182,7 +182,7 @@ def _spread(change: Change) -> _Spread | None:
     alpha = 1 - change.confidence
     deviation = half * sqrt(count) / float(quantile(1 - alpha / 2, count - 1))
     return _Spread(
-        half, deviation, count, alpha, log1p(USUAL if change.delta is None else change.delta)
+        half, deviation, count, alpha, log1p(USUAL_DELTA if change.delta is None else change.delta)
     )
 
 

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from perfvcs.check.movement import CLOCKS, COUNTS
 from perfvcs.history.jumps import Jumps
 from perfvcs.profile.naming import ONCE
 from perfvcs.statistics.changepoints.steps import TURNS
 from perfvcs.system.numeric import Floats, Integers
 from perfvcs.text.characters import shorten
-from perfvcs.text.words import metric_name
+from perfvcs.text.words import CLOCKS, COUNTS, metric_name
 
 if TYPE_CHECKING:
     from perfvcs.git.project import Commit

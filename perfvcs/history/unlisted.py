@@ -12,7 +12,6 @@ import msgspec
 from perfvcs.check.acceptance import between
 from perfvcs.check.change import Change
 from perfvcs.check.markdown import decode
-from perfvcs.check.movement import COUNTS
 from perfvcs.check.text import benchmark
 from perfvcs.check.vocabulary import said
 from perfvcs.history.finding import title
@@ -21,7 +20,7 @@ from perfvcs.index.lines import Course, Line
 from perfvcs.profile.naming import ONCE
 from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
-from perfvcs.text.words import counted
+from perfvcs.text.words import COUNTS, counted
 
 MOST_REPORTS = 50  # the newest reports of `perf check` that are read
 

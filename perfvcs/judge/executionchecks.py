@@ -6,13 +6,12 @@ from math import expm1, log, log1p
 from statistics import geometric_mean, median
 from typing import TYPE_CHECKING
 
-from perfvcs.check.movement import CLOCKS, COUNTS
 from perfvcs.judge.attempt import ROUNDS
 from perfvcs.judge.guardcheck import PASSED, GuardCheck, worst
 from perfvcs.judge.plain import typical
 from perfvcs.profile.naming import is_whole
 from perfvcs.text.quantity import percent, quantities, quantity
-from perfvcs.text.words import counted, listed, metric_name
+from perfvcs.text.words import CLOCKS, COUNTS, counted, listed, metric_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,8 +7,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.check.executedwork import EXACT
-from perfvcs.check.movement import CLOCKS
 from perfvcs.errors import UsageError
+from perfvcs.text.words import CLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

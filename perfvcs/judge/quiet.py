@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.movement import CLOCKS
 from perfvcs.profile.naming import labelled
+from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.profile.summary import Measured
+from perfvcs.text.words import CLOCKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 FEWEST = 6  # executions of the base, below which an interval says nothing
 # the chance that a quiet machine is called restless in one judgement
 FALSE_ALARM = 1e-4
-DELTA = 0.01  # a share; what the base differs from itself by less is no reason to doubt
 
 
 class Trust(msgspec.Struct, frozen=True):
@@ -72,7 +72,7 @@ def trust(base: Iterable[Profile], deciding: tuple[str, str] | None) -> Trust:
     if not compared:
         return Trust(load=load)
     worst = min(compared, key=lambda unrest: unrest.p)
-    quiet = worst.p > FALSE_ALARM / len(compared) or abs(worst.effect) < DELTA
+    quiet = worst.p > FALSE_ALARM / len(compared) or abs(worst.effect) < USUAL_DELTA
     return Trust(
         quiet, worst.benchmark, worst.effect, worst.low, worst.high, smallest=smallest, load=load
     )

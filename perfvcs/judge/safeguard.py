@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from perfvcs.check.change import exceeded
-from perfvcs.check.movement import CLOCKS
 from perfvcs.judge.executionchecks import examine_executions
 from perfvcs.judge.guardcheck import PASSED, GuardCheck, said_by, worst
 from perfvcs.judge.plain import BASE
 from perfvcs.plugins.collector import OF_COPIES
 from perfvcs.profile.naming import is_whole, labelled
 from perfvcs.text.quantity import percent, quantity
-from perfvcs.text.words import counted, listed, plural
+from perfvcs.text.words import CLOCKS, counted, listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -21,7 +21,7 @@ from perfvcs.plugins.collector import EVERY_UNIT
 from perfvcs.profile.naming import is_whole
 from perfvcs.profile.summary import summarise
 from perfvcs.text.quantity import duration
-from perfvcs.text.words import counted, listed
+from perfvcs.text.words import COUNTS, counted, listed
 
 if TYPE_CHECKING:
     from perfvcs.measure.outcome import CampaignOutcome
@@ -63,7 +63,7 @@ class Counter(NamedTuple):
 
 NATIVE = Counter("instructions", {"tool": "cachegrind", "repeat": 0}, 30, 0.5, "valgrind")
 PYTHON = Counter("bytecode", {"warm": False, "least": 0.01}, 5, 0.2, "the counter of bytecodes")
-COUNTERS = {"instructions": NATIVE, "bytecodes": PYTHON}  # by their metrics
+COUNTERS = dict(zip(COUNTS, (NATIVE, PYTHON), strict=True))
 
 
 class UnitSeconds(NamedTuple):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.statistics.huber import FEWEST_PAIRS
 from perfvcs.text.words import metric_rank
 
@@ -45,7 +46,7 @@ class PlanRule(Struct, frozen=True):
     check makes at once.
     """
 
-    delta: float = 0.01
+    delta: float = USUAL_DELTA
     family: int = 1
 
     @property

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from perfvcs.check.method import USUAL_DELTA, Delta, of_metric
+from perfvcs.check.method import Delta, of_metric
 from perfvcs.plan.inside import Drawn, Inside, Share, SizedMetric, explained, inside, runs
 from perfvcs.profile import Profile
+from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.profile.summary import RECORDER, Measured, Place, Summary
 from perfvcs.profile.units import in_base_units
 from perfvcs.statistics.huber import BEND, FEWEST_PAIRS, NORMAL_IN_DISTANCES, draw_in
@@ -129,7 +130,7 @@ class Variation(Struct, frozen=True):
     unit: str
     mean: float | None = None
     least: float | None = None
-    delta: float = USUAL_DELTA.share
+    delta: float = USUAL_DELTA
     replicates: int = 0
     measurements: int = 1
     deviation: float | None = None

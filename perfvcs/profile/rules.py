@@ -15,15 +15,10 @@ if TYPE_CHECKING:
 
 
 COUNTERS = ("auto", "counters")  # methods that know profiles of counters
-
-
 RULES_FILE = "perf.toml"
 REGISTER_FILE = "perf-accepted.toml"  # what is accepted
-
-
 LARGEST_RULES = 1 << 20  # bytes of it
-
-
+USUAL_DELTA = 0.01  # the smallest change that matters where nothing else is said, as a share
 PERCENT = r"\s*(\d+(?:\.\d*)?)\s*%\s*"
 
 

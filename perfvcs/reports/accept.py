@@ -22,7 +22,7 @@ from perfvcs.check.acceptance import (
 )
 from perfvcs.check.change import NothingToCompare
 from perfvcs.check.markdown import decode
-from perfvcs.check.movement import CLOCKS, COUNTS, SizedUnit
+from perfvcs.check.movement import SizedUnit
 from perfvcs.check.text import benchmark
 from perfvcs.check.vocabulary import said
 from perfvcs.errors import UsageError, nearest
@@ -35,6 +35,7 @@ from perfvcs.profile.validity import Malformed
 from perfvcs.repository.benchmarks import filtered
 from perfvcs.system.lock import hold
 from perfvcs.text.characters import shorten
+from perfvcs.text.words import CLOCKS, COUNTS
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change

@@ -28,7 +28,7 @@ from perfvcs.reports.plan_notes import (
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import quantity
-from perfvcs.text.words import counted, metric_name
+from perfvcs.text.words import CLOCKS, counted, metric_name
 
 if TYPE_CHECKING:
     from perfvcs.plan.design import DetectableEffect
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 NAME, MEAN, VARIES, FINDS, OPTION = 12, 10, 7, 9, 10
-TIME_METRICS = ("wall", "cpu")
 SHOWN_UNITS = 6  # of a program, shown without -v
 
 
@@ -93,9 +92,7 @@ def table(survey: Survey, rows: Sequence[PlanRow], *, verbose: bool) -> Iterator
 
 def selected(rows: Sequence[PlanRow], *, verbose: bool) -> Sequence[PlanRow]:
     """All rows, or without ``verbose`` the times where there are any."""
-    return (
-        rows if verbose else [row for row in rows if row.variation.metric in TIME_METRICS] or rows
-    )
+    return rows if verbose else [row for row in rows if row.variation.metric in CLOCKS] or rows
 
 
 def _metric(row: PlanRow) -> Iterator[str]:
@@ -126,7 +123,7 @@ def _metric(row: PlanRow) -> Iterator[str]:
 
 def reach(rows: Sequence[PlanRow]) -> Iterator[str]:
     """The delta that the present design reaches, where that is not the one that counts."""
-    timed = [row for row in rows if row.variation.metric in TIME_METRICS] or rows
+    timed = [row for row in rows if row.variation.metric in CLOCKS] or rows
     reached = max(
         (row.settles for row in timed if row.settles is not None and row.settles > row.delta),
         default=0.0,

@@ -21,7 +21,9 @@ METRICS = {
     "site_peak": "bytes at the peak",
     "site_leaked": "bytes not freed",
 }
-FIRST_METRICS = ("wall", "cpu", "maxrss")
+CLOCKS = ("wall", "cpu")
+COUNTS = ("instructions", "bytecodes")  # metrics that count all that a program executes
+FIRST_METRICS = (*CLOCKS, "maxrss")
 PLURALS = {  # of words that have one
     "degradation": "degradations",
     "improvement": "improvements",

@@ -8,6 +8,7 @@ from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from perfvcs.locate.bisect.posterior import OWN_DEVIATION, believe
+from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class StoppingRules:
     its values are (see ``Evidence``).
     """
 
-    least: float = 0.01
+    least: float = USUAL_DELTA
     most_pairs: int = 120
     most_blocks: int = 400
 

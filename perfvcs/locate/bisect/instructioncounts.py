@@ -19,6 +19,7 @@ from perfvcs.measure.counting import under_counter
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.session import Session
 from perfvcs.system.numeric import Floats
+from perfvcs.text.words import CLOCKS
 
 if TYPE_CHECKING:
     from perfvcs.jobs.cell import Cell
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from perfvcs.locate.bisect.saved import Target
     from perfvcs.locate.bisect.searched import Searched
 
-TIME_METRICS = ("cpu", "wall")
 SLOWER = 60  # how much longer an execution takes under valgrind
 CHEAP = 60.0  # seconds that counting may take in any case
 FEWEST_GUIDED = 8  # commits: of fewer, blocks are quicker
@@ -111,7 +111,7 @@ def counting(cell: Cell, target: Target) -> Cell | None:
     """The benchmark under a collector that counts its instructions; None where nothing does, or
     where not its time is asked for.
     """
-    if target.metric not in TIME_METRICS or target.uid != cell.name or cell.exact:
+    if target.metric not in CLOCKS or target.uid != cell.name or cell.exact:
         return None
     try:
         counted = under_counter(cell, "instructions", target.uid)
@@ -156,7 +156,7 @@ class InstructionCounts:
             self._taken
             or not (decision.step.what == "block" or unproved)
             or on.span.last < FEWEST_GUIDED
-            or on.begun.target.metric not in TIME_METRICS
+            or on.begun.target.metric not in CLOCKS
         ):
             return False
         builds, ahead = (on.span.last.bit_length(), 0) if unproved else remaining()

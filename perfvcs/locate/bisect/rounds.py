@@ -27,6 +27,7 @@ from perfvcs.measure.journal import Identity
 from perfvcs.measure.outcome import CampaignOutcome
 from perfvcs.measure.session import Session
 from perfvcs.measure.storedsession import kept
+from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.profile.summary import Measured
 from perfvcs.system.numeric import Floats
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from perfvcs.measure.rig import Rig
 
 
-USUAL_LEAST, EXACT_LEAST = 0.01, 1e-9  # shares by which ends differ
+EXACT_LEAST = 1e-9  # share by which ends differ
 # seconds for which quick benchmarks may go on where many noisy executions show little
 PROVING = 300.0
 
@@ -107,7 +108,7 @@ class Search:
         self.cell = replace(cell, executions=1, binaries=1, auto=None, warmup=warmup)
         self.seed = seed
         # of what repeats exactly any difference counts, as in `perf check`
-        usual = EXACT_LEAST if cell.exact else USUAL_LEAST
+        usual = EXACT_LEAST if cell.exact else USUAL_DELTA
         self.least = usual if least is None else least
         self.suspects: list[SuspectCommit] | None = None
         self._read: Callable[[], list[SuspectCommit] | None] | None = read

@@ -20,10 +20,10 @@ from perfvcs.locate.blame.suspects import TreeEvidence
 from perfvcs.measure.site import Version
 from perfvcs.plugins.collector import divided
 from perfvcs.profile import Profile
+from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.text.quantity import percent
 
 # blocks of a sampled metric, after each of which it is decided whether more are needed
-USUAL_DELTA = 0.01
 TURNS = (6, 12, 24)
 REPEATS = 3  # executions by time, of which the least counts
 SAMPLED = 5  # executions under a sampler, which add up

@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from perfvcs.check.movement import COUNTS
 from perfvcs.errors import UsageError
 from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.harness import fits_to_clock
@@ -15,6 +14,7 @@ from perfvcs.locate.blame.question import Question
 from perfvcs.profile import Profile
 from perfvcs.profile.naming import ONCE
 from perfvcs.profile.summary import summarise
+from perfvcs.text.words import COUNTS
 
 BlameMetric = Literal["auto", "instructions", "bytecodes", "cpu", "allocated"]
 BYTES, SECONDS = "B", "s"

@@ -24,6 +24,7 @@ from perfvcs.locate.sources.outline import outline
 from perfvcs.measure.rig import Rig
 from perfvcs.measure.site import Version
 from perfvcs.profile import Profile
+from perfvcs.profile.rules import USUAL_DELTA
 
 LEAST_WEIGHT = 1e-6  # of a function that costs next to nothing
 MOST_ATTEMPTS = 10  # mutants that do not run, per one that counts
@@ -88,7 +89,7 @@ class GuardRequest:
 
     revision: str = "HEAD"
     count: int = 20
-    delta: float = 0.01
+    delta: float = USUAL_DELTA
     budget: float = 1800.0
     seed: int = 0
     jobs: tuple[str, ...] = ()
