@@ -151,8 +151,7 @@ def test_an_acceptance_ends_on_its_day_and_the_report_says_so(project: Project, 
     assert f"until {tomorrow}" in perf("accept", "--list").out
     path = project.root / FILE
     path.write_text(path.read_text().replace(tomorrow.isoformat(), "2026-01-31"))
-    said = perf("check", code=3).out
-    assert "its acceptance ended on 2026-01-31: until the fix" in said
+    assert "its acceptance ended on 2026-01-31: until the fix" in perf("check", code=3).out
     assert "ended on 2026-01-31" in perf("accept", "--list").out
     assert json.loads(perf("accept", "--list", "--json").out)[0]["ended"] is True
 
@@ -282,8 +281,7 @@ def test_uncommitted_changes_cannot_be_accepted(project: Project, perf: Perf) ->
         profiles[0],
         interleaved([commit, commit], walls, session="20261120T100000-000000", dirty=dirty)[1],
     )
-    said = perf("check", code=3)
-    assert "perf accept" not in said.out
+    assert "perf accept" not in perf("check", code=3).out
     assert "commit them" in perf("accept", "sort:wall", "--reason", "x", code=2).err
 
 

@@ -313,8 +313,7 @@ def test_what_cannot_be_compared(
     project: Project, perf: Perf, prepare: Prepare, code: int, words: str
 ) -> None:
     prepare(project)
-    said = perf(*MEASURE, code=code).err
-    assert re.sub("[0-9a-f]{10}", "...", said) == f"perf: {words}\n"
+    assert re.sub("[0-9a-f]{10}", "...", perf(*MEASURE, code=code).err) == f"perf: {words}\n"
 
 
 def test_a_commit_that_was_only_merged_is_not_the_baseline(project: Project, perf: Perf) -> None:

@@ -556,8 +556,7 @@ def test_a_new_module_that_python_would_take_for_one_of_the_benchmark_is_named(
         ("lib/__init__.py", False),
     ):
         commits = changed(project, before, {path: "\n"})
-        said = flat(perf("check", *commits, code=None))
-        assert (f"the stand-in {path}" in said) == is_named
+        assert (f"the stand-in {path}" in flat(perf("check", *commits, code=None))) == is_named
         (project.root / path).unlink()
         project.commit("back again")
 
@@ -702,8 +701,7 @@ def test_in_a_partial_clone_whose_remote_is_gone_a_check_says_what_it_cannot_see
     project.root.rename(tmp_path / "gone")
     monkeypatch.chdir(tmp_path / "clone")
     Repository.find(create=True).store.add([profile for _, profile in profiles], "test")
-    said = flat(perf("check", "-q", *commits, "--delta", "1", code=3))
-    assert "git does not have" in said
+    assert "git does not have" in flat(perf("check", "-q", *commits, "--delta", "1", code=3))
 
 
 @pytest.mark.slow
@@ -846,8 +844,7 @@ def test_a_history_judges_each_pair_as_a_check_does(project: Project, perf: Perf
     )
     perf("check", base, change, code=3)
     assert "+408" in perf("check", change, last, code=0).out
-    shown = perf("check", "HEAD~2..HEAD", "-v", code=3).out
-    assert shown.count("how it is judged") == 1
+    assert perf("check", "HEAD~2..HEAD", "-v", code=3).out.count("how it is judged") == 1
     from perfvcs.history.verdict import CommitPair, Verdicts
 
     repository = Repository.find()

@@ -117,8 +117,7 @@ def test_what_was_verdict_of_neighbours_before_is_not_taken_for_one_after(
     span = f"{renamed[0]}..{renamed[3]}"
     assert "missing" in perf("check", span).out
     configure(project, "new", 'formerly = ["old name"]')
-    said = perf("check", span).out
-    assert "missing" not in said
+    assert "missing" not in perf("check", span).out
 
 
 def test_an_acceptance_goes_on(project: Project, perf) -> None:

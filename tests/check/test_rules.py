@@ -275,8 +275,7 @@ def test_a_wrong_rule_names_the_cure(
 
 def test_a_wrong_choice_among_rules_names_the_cure(measured: Project, perf: Perf) -> None:
     measured.write("perf.toml", f'check_rules = "some"\n{JOB}')
-    said = perf("check", code=2)
-    assert 'check_rules: \'some\' is neither "first" nor "all"' in said.err
+    assert 'check_rules: \'some\' is neither "first" nor "all"' in perf("check", code=2).err
 
 
 def test_rules_hold_for_what_is_measured_and_for_ranges(measured: Project, perf: Perf) -> None:

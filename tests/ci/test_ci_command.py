@@ -157,8 +157,7 @@ def test_folders_of_reports_and_sites_are_not_what_a_job_misses(change: Change) 
 @pytest.mark.usefixtures("drawn_page")
 def test_a_change_for_the_worse_fails_the_job_and_is_in_every_report(change: Change) -> None:
     change.level("2000")
-    said = change.ci(code=3)
-    assert "work: inner became slower: wall time +" in " ".join(said.out.split())
+    assert "work: inner became slower: wall time +" in " ".join(change.ci(code=3).out.split())
     folder = change.project.root / "perf-ci"
     assert {path.name for path in folder.iterdir()} == {*REPORTS, "index.html", ".gitignore"}
     found = change.verdict
@@ -498,8 +497,7 @@ def test_baselines_of_the_remote_are_pulled(
 def test_a_remote_that_is_gone_is_a_note(change: Change) -> None:
     change.project.git("remote", "add", "origin", "/nowhere/at/all.git")
     change.level("1000 ")
-    said = change.run("ci", "--base", change.base)
-    assert "note: no baselines were pulled: origin" in said.out
+    assert "note: no baselines were pulled: origin" in change.run("ci", "--base", change.base).out
     assert change.verdict.word == "fine"
 
 

@@ -36,8 +36,7 @@ def report(factor: float = 1.0, units: tuple[str, ...] = ("sort",), **more: obje
     old, new = (
         {name: list(column) for name in units} for column in (STEADY[0], STEADY[1] * factor)
     )
-    found = compare([profile(old)], [profile(new, 1)], overall=True)
-    return msgspec.structs.replace(found, **more)
+    return msgspec.structs.replace(compare([profile(old)], [profile(new, 1)], overall=True), **more)
 
 
 def verdict(word: str, found: Report, **more: object) -> CiVerdict:

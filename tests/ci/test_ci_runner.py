@@ -276,8 +276,7 @@ def test_no_process_of_a_hostile_project_sees_a_token(place: Place) -> None:
     runner.traced = "execve,open,openat"
     commented = runner.job(OWN, "comment")
     assert commented and (runner.status, commented.log) == (0, "comment written\n"), commented
-    said = {3: "became slower", 4: "could be settled"}[judged]
-    assert said in place.service.bodies[0]
+    assert {3: "became slower", 4: "could be settled"}[judged] in place.service.bodies[0]
     traces = commented.traces
     assert [number for number, text in traces.items() if WRITING in text] == [1], (
         "the step that comments"

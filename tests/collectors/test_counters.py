@@ -327,8 +327,7 @@ def running(word: str) -> list[str]:
 def test_programs_of_bad_manners_are_sampled_like_others(
     run: Callable[..., Run], script: str
 ) -> None:
-    found = Counters(interval=0.05).collect(run(script))
-    assert len(samples(found, "processes")) >= 2
+    assert len(samples(Counters(interval=0.05).collect(run(script)), "processes")) >= 2
 
 
 def test_a_program_that_ends_at_once_has_totals_and_a_hint(run: Callable[..., Run]) -> None:

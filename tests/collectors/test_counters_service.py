@@ -173,8 +173,7 @@ def test_what_is_not_sampled_counts_all_the_same(run: Callable[..., Run]) -> Non
 def test_it_is_ready_by_port_line_or_command(
     run: Callable[..., Run], ready: dict[str, object], how: str
 ) -> None:
-    found = counting(how, **ready).collect(run())
-    assert total(found, "startup") > (0.5 if how else 0.0)
+    assert total(counting(how, **ready).collect(run()), "startup") > (0.5 if how else 0.0)
 
 
 @pytest.mark.slow

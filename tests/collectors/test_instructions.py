@@ -702,5 +702,4 @@ def test_two_percent_more_work_is_a_degradation_and_none_is_the_same(sorting, pe
 def test_a_function_that_did_not_run_is_named_with_the_nearest(sorting, perf):
     sorting.write("perf.toml", CONFIG % "sorted")
     sorting.commit("one", **{"sort.c": SORT % 1000})
-    said = perf("collect", code=5)
-    assert "no function `sorted` ran; did you mean `sort`?" in said.err
+    assert "no function `sorted` ran; did you mean `sort`?" in perf("collect", code=5).err

@@ -275,8 +275,7 @@ def test_a_shell_script_is_measured_with_what_it_starts(build: Build, tmp_path: 
     script = tmp_path / "work.sh"
     script.write_text(f"#!/bin/sh\n{made} 5\n{made} 6\n")
     script.chmod(0o755)
-    found = measured((str(script),), tmp_path)
-    assert of_functions(found, ("inner",))["count"] == 11
+    assert of_functions(measured((str(script),), tmp_path), ("inner",))["count"] == 11
 
 
 def test_errno_is_left_alone(build: Build, tmp_path: Path) -> None:

@@ -1019,8 +1019,7 @@ def test_executions_share_their_stacks() -> None:
 def test_a_commits_stacks_are_stored_drawn_and_not_judged_one_by_one(project, perf) -> None:  # type: ignore[no-untyped-def]
     project.configure(f'cmd = "{sys.executable} work.py"\ncollectors = ["samples"]')
     project.commit(**{"work.py": BUSY})
-    said = perf("collect")
-    assert "busy" in said.out
+    assert "busy" in perf("collect").out
     project.commit(**{"work.py": BUSY.replace("Heap", "Tree")})
     perf("collect")
     checked = perf("check", "HEAD~1", "HEAD", code=None).out

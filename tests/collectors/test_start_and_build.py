@@ -72,8 +72,7 @@ class TestImports:
         assert by_unit(seen, "import_time")["start"] > modules["shop"]
 
     def test_isolated_pythons_and_scripts_report_too(self, run: Callable[..., Run]) -> None:
-        seen = Imports().collect(run(sys.executable, "-I", "-c", "import json"))
-        assert "json" in seen.uid
+        assert "json" in Imports().collect(run(sys.executable, "-I", "-c", "import json")).uid
         inner = f"exec {sys.executable} -c 'import json'"
         assert "json" in Imports().collect(run("/bin/sh", "-c", inner)).uid
 
@@ -125,8 +124,7 @@ class TestRebuild:
         prepared = run("/usr/bin/make", "-s")
         (prepared.cwd / "Makefile").write_text(BUILD)
         (prepared.cwd / "source").write_text("x")
-        seen = Rebuild(cache=True, again=False).collect(prepared)
-        assert seen.uid == ["start"]
+        assert Rebuild(cache=True, again=False).collect(prepared).uid == ["start"]
         assert (prepared.scratch / "sources" / "log").read_text() == "\n"
 
     def test_what_was_built_before_is_cleaned_in_the_copy_alone(

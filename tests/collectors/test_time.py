@@ -462,8 +462,7 @@ def test_results_that_pyperf_would_not_write_over_are_removed(
     )
     (tmp_path / "out.json").write_text("of another execution")
     script = f"set -C; echo '{results}' > out.json"
-    found = Time().collect(run(script, reads=Reads("pyperf", "out.json")))
-    assert found.uid == ["whole", "x"]
+    assert Time().collect(run(script, reads=Reads("pyperf", "out.json"))).uid == ["whole", "x"]
     (tmp_path / "folder").mkdir()
     with pytest.raises(CollectError, match="exited with status"):
         Time().collect(run("echo > folder", reads=Reads("pyperf", "folder")))

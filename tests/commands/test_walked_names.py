@@ -262,8 +262,7 @@ def test_a_file_without_an_ending_of_profiles_gives_way_to_a_revision(
 
 def test_a_unit_of_one_side_is_named_and_its_word_is_said(project: Project, perf: Perf) -> None:
     commits = PROJECTS["collectors"].store(project)
-    said = perf("check", *commits[-2:], "only new", code=4)
-    assert "New: sided: only new" in said.out
+    assert "New: sided: only new" in perf("check", *commits[-2:], "only new", code=4).out
     assert "has profiles of `only new`" in perf("check", *commits[:2], "only new", code=4).err
     assert "only new" in perf("log", "only new").out
     assert perf("log", "sided: both", "-m", "cpu").out.count("\nsided: both") == 1

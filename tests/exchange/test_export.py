@@ -143,8 +143,7 @@ def test_profiles_without_stacks_are_left_out_of_files_of_these(
 def test_several_profiles_go_into_a_folder(perf: Perf, profile: Profile, another: Profile) -> None:
     said = perf("export", code=2).err
     assert "these are 2 profiles: name a folder (-o FOLDER/), or one of them by its id: " in said
-    one = said.split()[-1]
-    assert perf("export", one).out.startswith('{"format":')
+    assert perf("export", said.split()[-1]).out.startswith('{"format":')
     assert perf("export", "-o", "out").out == "wrote 2 profiles into out\n"
     found = sorted(Path("out").iterdir())
     assert [path.name.rpartition("-")[0] for path in found] == [

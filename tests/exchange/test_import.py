@@ -138,8 +138,7 @@ def test_files_measured_in_turns_are_compared_run_by_run(
     perf: Perf, commits: list[str], turns: list[str]
 ) -> None:
     assert perf(*turns, "--in-turns").out == "stored 2 profiles\n"
-    said = perf("check", code=3)
-    assert "degradation    sort  wall time +5" in said.out
+    assert "degradation    sort  wall time +5" in perf("check", code=3).out
     assert perf(*turns, "--in-turns").out == "stored 0 profiles, 2 already stored\n"
     profiles = stored()
     assert {profile.design.order for profile in profiles} == {"interleaved"}
@@ -169,8 +168,7 @@ def test_the_same_files_in_another_order_are_already_stored(perf: Perf, turns: l
     assert perf(*swapped, "--in-turns").out == "stored 0 profiles, 2 already stored\n"
     table("third.csv", [1.0, 1.1])
     Path("third.csv").rename("old.csv")
-    said = perf(*swapped, "--in-turns").out
-    assert said == "stored 1 profile, 1 already stored\n"
+    assert perf(*swapped, "--in-turns").out == "stored 1 profile, 1 already stored\n"
 
 
 @pytest.mark.usefixtures("commits")
@@ -348,8 +346,7 @@ def test_an_exported_table_keeps_its_name_without_a_word(perf: Perf, commits: li
     perf("import", table("results.csv", [1.0, 2.0]))
     perf("export", commits[1], "-o", "profile.json")
     perf("rm", commits[1], code=None)
-    said = perf("import", "profile.json")
-    assert "named after the file" not in said.out
+    assert "named after the file" not in perf("import", "profile.json").out
     assert [profile.job.name for profile in stored()] == ["results"]
 
 

@@ -581,8 +581,7 @@ def test_links_submodules_and_programs_are_refused(
             % (mode.encode(), blob.encode(), f"{path[:44]}time-trap-000000000000.json".encode())
         )
         stream.finish()
-    said = bob.perf("pull", code=12)
-    assert f"time-trap-000000000000.json is {kind}" in said.err
+    assert f"time-trap-000000000000.json is {kind}" in bob.perf("pull", code=12).err
     assert bob.paths() == {path}
 
 

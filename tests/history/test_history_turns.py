@@ -140,8 +140,7 @@ def test_a_verdict_measured_in_turns_is_a_step_however_short_the_series(
         ("degradation", commits[changed])
     ]
     assert json.loads(Path("site/index.json").read_text())["page"]["open"] == 2  # wall and CPU time
-    shown = perf("show", "sort", "--text").out
-    assert "lasting degradation" in shown
+    assert "lasting degradation" in perf("show", "sort", "--text").out
 
 
 def test_a_series_with_a_step_measured_in_turns_is_not_called_too_short(

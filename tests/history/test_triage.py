@@ -166,8 +166,7 @@ def test_no_more_than_ten_commits_are_listed(project: Project, perf: Perf) -> No
         )
     )
     out = perf("history").out
-    listed = {commit for commit in commits if f"\n{commit[:10]}  " in out}
-    assert 3 <= len(listed) <= 10
+    assert 3 <= len({commit for commit in commits if f"\n{commit[:10]}  " in out}) <= 10
     assert len(out.splitlines()) <= 24
     assert "not shown: " in out
     assert len(printed(perf)["findings"]) >= 12

@@ -125,8 +125,7 @@ def test_the_block_of_a_lost_worker_is_repeated_elsewhere(
     project: Project, perf: Perf, hosts: DaskCluster, versions: list[str], tmp_path: Path
 ) -> None:
     kill(tmp_path, "worker")
-    said = perf("collect", *versions, *hosts.options)
-    assert "repeated: block" in said.err
+    assert "repeated: block" in perf("collect", *versions, *hosts.options).err
     assert len(hosts.running) == 2
     assert blocks(project) == Counter(
         (version, block) for version in versions for block in range(4)
@@ -153,8 +152,7 @@ def test_the_block_of_a_worker_that_dies_with_its_answer_is_repeated_elsewhere(
 
     monkeypatch.setattr(Cluster, "completed", die)
     monkeypatch.setattr("perfvcs.hosts.client.HANDOVER", 5.0)
-    said = perf("collect", *versions, *hosts.options)
-    assert "was lost with the worker" in said.err
+    assert "was lost with the worker" in perf("collect", *versions, *hosts.options).err
     assert len(hosts.running) == 2
     assert blocks(project) == Counter(
         (version, block) for version in versions for block in range(4)

@@ -95,8 +95,7 @@ class TestTricks:
     def test_what_the_change_accepts_is_not_read(self, worked: Project, perf: Perf) -> None:
         worked.write("perf-accepted.toml", "[[accept]]\nbenchmark = '*'\n")
         worked.write("work.py", WORK.replace("range(count)", "range(2 * count)"))
-        document = judged(perf, code=3)
-        assert document["restored"] == ["perf-accepted.toml"]
+        assert judged(perf, code=3)["restored"] == ["perf-accepted.toml"]
 
     def test_the_settings_of_the_base_measure_both_sides(self, worked: Project, perf: Perf) -> None:
         worked.write("perf.toml", SETTINGS.replace("bench_total.py", "-c pass"))
@@ -109,8 +108,7 @@ class TestTricks:
             "range(count)", "range(0 if 'PERFVCS_SEED' in os.environ else count)"
         )
         worked.write("work.py", skipping)
-        document = judged(perf, code=6)
-        assert rejecting(document) == {"variables"}
+        assert rejecting(judged(perf, code=6)) == {"variables"}
 
     def test_a_cache_that_outlives_the_process_is_rejected(
         self, worked: Project, perf: Perf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -202,8 +200,7 @@ class TestTricks:
         exact = closed + " + sum(number % 7 for number in range(count % 7))\n"
         worked.write("work.py", exact)
         check = 'test "$(python3 bench_total.py)" = 3599994'
-        document = judged(perf, "--correct", check, code=0)
-        assert document["guard"]["correct"]["word"] == "passed"
+        assert judged(perf, "--correct", check, code=0)["guard"]["correct"]["word"] == "passed"
 
     def test_a_command_that_hangs_is_ended_and_rejects(self, worked: Project, perf: Perf) -> None:
         worked.write("work.py", HALF)
@@ -217,8 +214,7 @@ class TestTricks:
         worked.commit("Ask")
         worked.write("perf.toml", SETTINGS)
         worked.write("work.py", HALF)
-        said = perf("judge", code=6)
-        assert "the base fails it, too" in said.out
+        assert "the base fails it, too" in perf("judge", code=6).out
 
     def test_a_benchmark_that_is_gone_rejects(self, worked: Project, perf: Perf) -> None:
         samples = (
@@ -233,8 +229,7 @@ class TestTricks:
         )
         worked.commit("Units", **{"bench_total.py": samples})
         worked.write("work.py", "NAMES = ('first',)\n\n\n" + WORK)
-        document = judged(perf, code=6)
-        assert "units" in rejecting(document)
+        assert "units" in rejecting(judged(perf, code=6))
 
 
 @pytest.mark.skipif(bool(lacking()), reason=lacking())
@@ -304,8 +299,7 @@ class TestBadInput:
 
     def test_a_target_that_does_not_run(self, worked: Project, perf: Perf) -> None:
         worked.write("work.py", "raise SystemExit('broken')\n")
-        document = judged(perf, code=5)
-        assert "broken" in document["why"]
+        assert "broken" in judged(perf, code=5)["why"]
 
     def test_no_time(self, worked: Project, perf: Perf) -> None:
         worked.write("work.py", HARMLESS)

@@ -304,8 +304,7 @@ class TestBadInput:
         assert known["left_out"] + len(known["jobs"]) >= 200
 
     def test_errors_are_short(self, worked: Project) -> None:
-        said = refused(worked, "judge", base="x" * 300)
-        assert len(said.encode()) <= MOST_BYTES
+        assert len(refused(worked, "judge", base="x" * 300).encode()) <= MOST_BYTES
 
     def test_a_client_that_dies(self, worked: Project) -> None:
         garbage = b'garbage\n{"jsonrpc": "2.0", "id": 1}\n\xff\xfe\n'

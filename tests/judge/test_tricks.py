@@ -82,8 +82,7 @@ def test_a_result_that_is_wrong_for_one_input_in_eight(worked: Project, perf: Pe
     worked.commit("Draw", **{"bench_total.py": drawn, "perf.toml": settings})
     lazy = "def total(count):\n    if count % 8 == 3:\n        return 0\n"
     worked.write("work.py", lazy + WORK.partition("\n")[2])
-    document = judged(perf, "--same-output", code=6)
-    assert document["guard"]["output"]["word"] == "rejected"
+    assert judged(perf, "--same-output", code=6)["guard"]["output"]["word"] == "rejected"
 
 
 def test_how_many_inputs_were_compared_is_said(worked: Project, perf: Perf) -> None:
@@ -109,8 +108,7 @@ def test_figures_that_the_program_writes_into_the_launchers_report(
         "        pass\n\n"
     )
     worked.write("work.py", forging + WORK)
-    document = judged(perf, code=5)
-    assert "something else wrote into the launcher's report" in document["why"]
+    assert "something else wrote into the launcher's report" in judged(perf, code=5)["why"]
 
 
 def test_a_budget_that_is_too_small_to_look_proves_nothing(worked: Project, perf: Perf) -> None:

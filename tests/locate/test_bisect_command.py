@@ -261,8 +261,7 @@ def test_a_commit_that_fails_is_skipped_and_a_range_holds_the_culprit(project, p
 def test_a_good_end_without_the_benchmark_is_an_error_that_names_the_cure(project, perf):
     first = project.commit("nothing yet", readme="x")
     history(project, stepped(3, 1))
-    said = perf("bisect", first, *ASK, code=5)
-    assert "overlay" in said.err.splitlines()[-1]
+    assert "overlay" in perf("bisect", first, *ASK, code=5).err.splitlines()[-1]
 
 
 def test_old_commits_run_the_benchmark_of_the_overlay(project, perf):

@@ -272,8 +272,7 @@ def test_whoever_shows_a_pair_names_its_newest_blame(library, perf):
     assert "blamed for" not in perf("check", "HEAD~1", "HEAD", code=3).out
     assert blamed(perf)["verdict"] == "proved"
     named = "blamed for work: scaled (library.py:20-23), proved"
-    report = perf("check", "HEAD~1", "HEAD", code=3).out
-    assert f"{named}:" in report
+    assert f"{named}:" in perf("check", "HEAD~1", "HEAD", code=3).out
     assert f"{named}:" in perf("show", "HEAD~1", "HEAD", "--text").out
     perf("show", "HEAD~1", "HEAD", "-o", "page.html", "--no-open")
     assert f"{named}:" in (library.root / "page.html").read_text()

@@ -115,8 +115,7 @@ def stored(project, units, job="tests", metric="wall"):
 
 
 def blamed(perf, *args, code=0):
-    said = perf("blame", *args, "-q", "--json", code=code)
-    return json.loads(said.out)
+    return json.loads(perf("blame", *args, "-q", "--json", code=code).out)
 
 
 @pytest.mark.usefixtures("no_valgrind")

@@ -65,8 +65,7 @@ def test_a_new_call_is_the_callers():
 
 
 def test_what_was_inlined_is_not_blamed():
-    after = tree(("main", 5, 1), ("main/load", 40, 1), ("main/store", 20, 4))
-    assert amounts(BEFORE, after) == {}
+    assert amounts(BEFORE, tree(("main", 5, 1), ("main/load", 40, 1), ("main/store", 20, 4))) == {}
 
 
 def test_what_was_extracted_is_not_blamed():
@@ -216,13 +215,11 @@ def test_the_least_of_several_executions_has_no_disturbance():
         tree(("main", 5 + noise, 1), ("main/f", 7 + other, 2))
         for noise, other in ((0, 3), (4, 0), (9, 9))
     ]
-    found = least_of(runs)
-    assert found.own == [0, 5, 7]
+    assert least_of(runs).own == [0, 5, 7]
 
 
 def test_a_path_that_only_one_execution_has_costs_nothing():
-    found = least_of([tree(("main", 5, 1)), tree(("main", 5, 1), ("main/gc", 9, 1))])
-    assert found.total == 5
+    assert least_of([tree(("main", 5, 1)), tree(("main", 5, 1), ("main/gc", 9, 1))]).total == 5
 
 
 def test_how_far_an_amount_varies_is_known_from_several_executions():

@@ -189,8 +189,7 @@ C = (
     ],
 )
 def test_a_change_of_c_is_that_of_functions_names_or_everything(new, functions, names, effect):
-    found = changed(C, new, "a.c")
-    assert found == (functions, names, effect)
+    assert changed(C, new, "a.c") == (functions, names, effect)
 
 
 def test_functions_of_cpp_have_their_classes_and_namespaces():

@@ -32,8 +32,7 @@ def blame(project, perf):
         project.write("perf.toml", CONFIG)
         project.commit("old", **old)
         project.commit("new", **new)
-        said = perf("blame", "--metric", metric, "-q", "--json").out
-        return json.loads(said)
+        return json.loads(perf("blame", "--metric", metric, "-q", "--json").out)
 
     return run
 

@@ -156,8 +156,7 @@ def test_what_head_builds_is_seen_before_it_is_decided_what_is_compared(
     assert said.err.startswith(f"building {head} to see whether that makes out/log, sort\n")
     assert "HEAD and its parent; not counted, since measuring makes it: out/, sort\n" in said.err
     assert said.err.count("building") == 1
-    again = perf("check", "--measure", "-n", "1", code=None)
-    assert "building" not in again.err
+    assert "building" not in perf("check", "--measure", "-n", "1", code=None).err
 
 
 def test_a_build_that_fails_teaches_nothing(project: Project, perf: Perf) -> None:
@@ -197,8 +196,7 @@ def test_a_commit_that_builds_it_no_longer_makes_it_a_source(built: Project, per
     built.commit("nothing is built now")
     built.write("sort", "a source now")
     assert dirty(perf) == {"changes": [], "artefacts": ["sort"]}, "as long as nobody has built it"
-    said = perf("check", "--measure", "-n", "1", code=None)
-    assert "HEAD and its changes in sort\n" in said.err
+    assert "HEAD and its changes in sort\n" in perf("check", "--measure", "-n", "1", code=None).err
 
 
 def test_a_file_that_only_the_working_tree_has_is_named_when_a_job_fails(

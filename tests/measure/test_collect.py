@@ -467,8 +467,7 @@ def test_a_bare_repository_itself_has_nothing_to_measure(
     project.configure()
     project.commit(**{"work.sh": "true"})
     project.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare.git"))
-    said = perf("-C", str(tmp_path / "bare.git"), "collect", code=2)
-    assert "perf.toml" in said.err
+    assert "perf.toml" in perf("-C", str(tmp_path / "bare.git"), "collect", code=2).err
 
 
 def test_the_interpreter_that_a_command_names_is_recorded(project: Project, perf: Perf) -> None:

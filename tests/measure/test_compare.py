@@ -146,8 +146,7 @@ class TestOwnTime:
 
     @pytest.mark.slow
     def test_a_builtin_runs_in_a_shell_and_so_do_all_others(self, perf: Perf) -> None:
-        document = compared(perf, "ulimit -n", "ls", budget="5s")
-        assert document["way"] == "shell"
+        assert compared(perf, "ulimit -n", "ls", budget="5s")["way"] == "shell"
 
     @pytest.mark.slow
     def test_without_a_compiler_it_is_said_that_nothing_is_taken_out(
@@ -287,8 +286,7 @@ class TestAround:
     def test_all_commands_read_the_same_file(self, perf: Perf, outside: Path) -> None:
         (outside / "input").write_text("five words are in here\n")
         read = "sh -c 'test $(wc -w) = 5'"
-        document = compared(perf, read, read, "--stdin", "input", budget="5s")
-        assert document["pairs"] > 0
+        assert compared(perf, read, read, "--stdin", "input", budget="5s")["pairs"] > 0
         assert "does not exist" in perf("compare", "cat", "--stdin", "no", code=2).err
 
 

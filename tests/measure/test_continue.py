@@ -208,8 +208,7 @@ def test_a_working_tree_that_is_measured_has_to_be_the_same(
     project.write("other", "changed")
     interrupt(order, WARM_UP + 5, signal.SIGINT, *COLLECT)
     project.write("other", "changed again")
-    said = perf("collect", "--continue", code=2)
-    assert "the working tree is no longer" in said.err
+    assert "the working tree is no longer" in perf("collect", "--continue", code=2).err
     project.write("other", "changed")
     perf("collect", "--continue")
     assert [profile.dirty is None for profile in stored()] == [False, False]

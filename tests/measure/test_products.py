@@ -48,8 +48,7 @@ def program(path: Path, name: str) -> Path:
 
 
 def compared(perf: Perf, *sides: str) -> list[dict[str, Any]]:
-    done = perf("check", *sides, "--json", code=None)
-    return list(json.loads(done.out)["changes"])
+    return list(json.loads(perf("check", *sides, "--json", code=None).out)["changes"])
 
 
 @pytest.mark.usefixtures("sorting")

@@ -75,8 +75,7 @@ def test_releases_are_measured_once_and_one_that_fails_is_passed_over(
     assert released.git("rev-list", "-n1", "v1.0")[:10] in said.out
     again = perf("collect", "--released", "-q", code=5)
     assert not again.out and again.err.count("failed: ") == 1
-    log = perf("log", "-n", "20").out
-    assert log.count("1 profile") == 3
+    assert perf("log", "-n", "20").out.count("1 profile") == 3
 
 
 def test_a_budget_that_is_spent_says_what_is_left(released: Project, perf: Perf) -> None:

@@ -164,8 +164,7 @@ def test_what_is_given_up_is_not_waited_for(project: Project, perf: Perf, turns:
     project.configure('cmd = "sh work.sh"\nretries = 0\nexecutions = 10')
     project.commit("good", **{"work.sh": FLAKY.format(then="true")})
     project.commit("bad", **{"work.sh": FLAKY.format(then="exit 9")})
-    said = perf("collect", "HEAD~1", "HEAD", code=5)
-    assert "100 %" in said.err
+    assert "100 %" in perf("collect", "HEAD~1", "HEAD", code=5).err
     assert len((turns / "order").read_text().splitlines()) == 11
 
 

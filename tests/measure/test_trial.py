@@ -83,8 +83,7 @@ def test_what_fails_the_second_time_is_not_proposed(project: Project, perf: Perf
             "bench/run.sh": "for n in 1; do sleep 0.1; done\n",
         }
     )
-    said = perf("init", "--yes")
-    assert "it does not run: first on " in said.err
+    assert "it does not run: first on " in perf("init", "--yes").err
     assert [cell.name for cell in matrix(load(project.root / "perf.toml"))] == ["run"]
     project.commit(**{"bench/run.sh": "for n in 1; do mkdir built; done\n"})
     (project.root / "perf.toml").unlink()
@@ -139,8 +138,7 @@ def test_what_takes_too_long_is_not_proposed(
     monkeypatch.setattr(trial, "LONGEST_EXECUTION", 0.5)
     project.write("bench/run.sh", "for round in 1 2 3; do sleep 20; done\n")
     project.commit()
-    said = perf("init", "--yes")
-    assert "(it did not run here)" in said.out
+    assert "(it did not run here)" in perf("init", "--yes").out
     assert matrix(load(project.root / "perf.toml"))[0].cmd == "sh bench/run.sh"
 
 
@@ -307,8 +305,7 @@ def test_each_part_of_a_benchmark_of_go_gets_its_share_of_an_execution(
             "\t\t})\n\t}\n}\n",
         }
     )
-    said = perf("init", "--yes")
-    assert "200ms` after go test" in said.err
+    assert "200ms` after go test" in perf("init", "--yes").err
     assert "-test.benchtime 160ms" in (project.root / "perf.toml").read_text()
 
 

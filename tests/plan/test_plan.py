@@ -709,8 +709,7 @@ def test_hostile_names_are_harmless(project: Project, perf: Perf) -> None:
         *(sample_profile(commit=commit, resources=rows, metrics=metrics, job=job) for job in jobs)
     )
     for options_ in (["-v"], ["--json"]):
-        out = perf("plan", *options_).out
-        assert not {"\x1b", "\u202e"}.intersection(out)
+        assert not {"\x1b", "\u202e"}.intersection(perf("plan", *options_).out)
     assert max(map(len, perf("plan").out.splitlines())) <= 80
 
 

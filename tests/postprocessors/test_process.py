@@ -131,8 +131,7 @@ def test_a_processed_profile_is_counted_once_and_is_the_same_as_before(
     Repository.find().store.add([sized(target, seed=2)], "test")
     before = perf("check", commit, target, code=None)
     perf("process", commit, "regression")
-    after = perf("check", commit, target, code=None)
-    assert after == before
+    assert perf("check", commit, target, code=None) == before
     assert "1 profile" in perf("log", commit).out
     assert perf("fsck").out.startswith("2 profiles can be read, all intact")
 

@@ -422,8 +422,7 @@ def test_a_unit_that_nothing_fits_says_so() -> None:
 
 def test_overflow_leaves_a_model_out() -> None:
     x = [1e200, 2e200, 3e200, 4e200]
-    found = best(sized(x, [1.0, 2, 3, 4]))
-    assert found["omitted"]["cubic"] == "no finite curve fits"
+    assert best(sized(x, [1.0, 2, 3, 4]))["omitted"]["cubic"] == "no finite curve fits"
 
 
 @each("fit", ["means", "calls"])
@@ -510,8 +509,7 @@ def test_a_second_time_replaces_the_first() -> None:
 def test_rows_are_as_they_were() -> None:
     profile = sized(*noisy_line())
     document = profile.encode()
-    done = Regression().apply(profile)
-    assert done.resources == profile.resources
+    assert Regression().apply(profile).resources == profile.resources
     assert profile.encode() == document
 
 

@@ -551,8 +551,7 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
         for mark in track["steps"]
     )
     assert len(page["steps"]) == 4
-    found = data("index.html")
-    assert len(found["rows"]) == 4
+    assert len(data("index.html")["rows"]) == 4
     assert Path("site/index.html").read_text().count("<tr data-item") == 3
     assert Path("site/assets/rows.js").read_text().count("<tr data-item") == 1
     assert data("about.html")["notes"] == ["1 more series are not linked here."]

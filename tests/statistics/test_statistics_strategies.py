@@ -130,8 +130,7 @@ def test_bisection_by_r2_needs_a_higher_one_in_both_halves() -> None:
 
 
 def test_values_without_noise_are_not_halved_for_their_rounding() -> None:
-    found = run("bisection", points(LINE / 3, noise=0.0), ALL, "aicc", 5, 1)
-    assert found.owner.tolist() == [0]
+    assert run("bisection", points(LINE / 3, noise=0.0), ALL, "aicc", 5, 1).owner.tolist() == [0]
 
 
 def test_halves_of_few_sizes_or_near_the_whole_are_not_cut_off() -> None:
@@ -139,8 +138,7 @@ def test_halves_of_few_sizes_or_near_the_whole_are_not_cut_off() -> None:
     data = ModelPoints(
         several, 100 + several + 30 * np.log(several), np.zeros(2000, dtype=np.intp), 1
     )
-    found = run("bisection", data, ALL, "aicc", 30, 1)
-    assert 1 < len(found.owner) <= 4
+    assert 1 < len(run("bisection", data, ALL, "aicc", 30, 1).owner) <= 4
     by_r2 = run("bisection", data, ALL, "r2", 30, 1).fits["linear"].n
     assert len(by_r2) > 3
     assert by_r2.min() >= 10 * 8

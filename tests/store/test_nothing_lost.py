@@ -88,8 +88,7 @@ def test_lines_of_the_users_own_stay_in_the_file_of_exclusions(project: Project)
     exclude = project.root / ".git/info/exclude"
     mine = b"*.caf\xe9\n" + b"# mine\n" * 2000
     exclude.write_bytes(mine)
-    said = limited(8, "init")
-    assert said.returncode == 1
+    assert limited(8, "init").returncode == 1
     assert exclude.read_bytes() == mine
     assert subprocess.run([*PERF, "init"], capture_output=True, check=False).returncode == 0
     assert exclude.read_bytes() == mine + b"/.perf\n"

@@ -325,8 +325,7 @@ def test_a_view_cuts_the_subject_once_and_each_piece_once(monkeypatch: pytest.Mo
     monkeypatch.setattr(
         Comparison, "cut", lambda view, subject: asked.append(subject) or cut(view, subject)
     )
-    html = page.render(pictures.two(3, metrics=["wall", "cpu"]))
-    assert views(html).count("comparison") == 6
+    assert views(page.render(pictures.two(3, metrics=["wall", "cpu"]))).count("comparison") == 6
     assert len({id(subject) for subject in asked}) == len(asked)
     # the whole, all changes of wall time, which CPU time moved with, and each benchmark's
     assert [len(subject.target) for subject in asked] == [3, 0, 1, 1, 1, 1, 1, 1]

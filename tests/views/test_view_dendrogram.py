@@ -231,8 +231,7 @@ def test_names_are_never_taken_for_markup_or_formulas() -> None:
 
 
 def test_a_page_of_the_view_draws_all_counters_together() -> None:
-    html = page.render(Subject("x", [counted()]), "dendrogram")
-    assert html.count('data-view="dendrogram"') == 1
+    assert page.render(Subject("x", [counted()]), "dendrogram").count('data-view="dendrogram"') == 1
 
 
 @BROWSER

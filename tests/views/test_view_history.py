@@ -410,8 +410,7 @@ def test_the_legend_has_one_entry_for_all_commits_that_look_the_same() -> None:
     from bokeh.models import Legend
 
     subject = pictures.found(pictures.history(80, labels=["a"]))
-    words = {point.verdict for point in subject.history[0].points}
-    assert {"same", "degradation"} < words
+    assert {"same", "degradation"} < {point.verdict for point in subject.history[0].points}
     plot, *_ = drawn(subject)
     labels = [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
     assert labels.count("a commit") == labels.count("degradation") == 1

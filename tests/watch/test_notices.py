@@ -126,8 +126,7 @@ def test_a_new_change_is_posted_once_and_signed(
 ) -> None:
     monkeypatch.setenv("PERFVCS_WEBHOOK_SECRET", SECRET)
     words = ("--last", "1", "--webhook", server.address, "--base-url", "https://example.org/perf/")
-    said = machine.watch(*words)
-    assert ", 1 new change" in said.out
+    assert ", 1 new change" in machine.watch(*words).out
     ((headers, body),) = server.got
     expected = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     assert headers["x-perf-signature-256"] == f"sha256={expected}"
@@ -223,8 +222,7 @@ def test_a_notice_that_is_refused_is_given_up_and_is_no_error(
 def test_what_fails_waits_for_the_next_cycle(machine: MeasuringMachine, server: Server) -> None:
     server.answers = [500]
     words = ("--last", "1", "--webhook", server.address)
-    said = machine.watch(*words)
-    assert said.err.endswith(" by webhook waits: 127.0.0.1 answers 500\n")
+    assert machine.watch(*words).err.endswith(" by webhook waits: 127.0.0.1 answers 500\n")
     assert len(server.got) == notice.TRIES
     (waiting,) = recalled(machine.memory()).waiting
     assert waiting.to == ["webhook"]

@@ -217,8 +217,7 @@ def test_what_could_not_be_pushed_is_pushed_later(machine: MeasuringMachine) -> 
     hook = machine.forge / "hooks/pre-receive"
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
-    said = machine.watch(code=1)
-    assert "perf: cannot push: origin refused" in said.err
+    assert "perf: cannot push: origin refused" in machine.watch(code=1).err
     assert machine.shared() == 0
     hook.unlink()
     assert machine.watch().out.endswith(": pushed 1 profile\n")
@@ -296,8 +295,7 @@ def test_a_wrong_word_is_one_line(
 def test_a_branch_without_perf_toml_is_one_line(machine: MeasuringMachine) -> None:
     machine.developer.git("rm", "--quiet", "perf.toml")
     machine.push("nothing to measure")
-    said = machine.watch(code=2)
-    assert said.err.startswith("perf: cannot measure: there is no perf.toml: ")
+    assert machine.watch(code=2).err.startswith("perf: cannot measure: there is no perf.toml: ")
 
 
 # -- processes -------------------------------------------------------------------------------------
