@@ -220,7 +220,6 @@ PROBLEMS = {
     ],
     "runs": [Problem(f"one of +5%, {RUN} in a row cannot be built", (0.05,), run=RUN)],
 }
-BESIDE_GIT = "one"
 
 
 @benchmark("bisecting", quick={"draws": 2})
@@ -230,7 +229,7 @@ def bisecting(
     """How often is `perf bisect` right, and what does that cost?"""
     rng = np.random.default_rng(seed)
     for name in only:
-        ways = [way for way in WAYS if name == BESIDE_GIT or not way.startswith("git")]
+        ways = [way for way in WAYS if name == "one" or not way.startswith("git")]
         for problem in PROBLEMS[name]:
             for way in ways:
                 outcomes = [problem.draw(rng, commits, way) for _ in range(draws)]

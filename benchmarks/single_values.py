@@ -26,7 +26,6 @@ from .registry import benchmark
 from .series_noise import Series
 
 WINDOW, STRETCH, AFTER = 120, 20, 25  # values
-FEWEST_AFTER = 8
 DELTA = 0.01  # of times
 MOST_HIGH = 5  # newest values that are raised
 
@@ -44,7 +43,7 @@ class Point(NamedTuple):
     def holds(self, said: NewestSession) -> bool | None:
         """Whether what is said holds in the values after it; None where these are too few."""
         after = self.series[self.place + 1 : self.place + 1 + AFTER]
-        if len(after) < FEWEST_AFTER:
+        if len(after) < 8:
             return None
         moved = np.median(after) - said.expected
         return bool(moved * np.sign(said.difference) > abs(said.difference) / 2)

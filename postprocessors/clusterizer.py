@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 STRATEGIES = ("mixture", "sort-order", "sliding-window")
 FITTED = 1_000  # values of a unit
-DISTANCE_MEASURES = ("absolute", "relative")
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Clusterizer:
         check_number(self, "most", 1, 20, "6", whole=True)
         for option, example in (("width", ("100", "0.1")), ("height", ("1e-6", "0.1"))):
             measure = f"{option}_measure"
-            check_word(self, measure, DISTANCE_MEASURES)
+            check_word(self, measure, ("absolute", "relative"))
             relative = getattr(self, measure) == "relative"
             check_number(self, option, 0, 1 if relative else 1e300, example[relative], above=True)
             if getattr(self, option) is not None and self.strategy != "sliding-window":

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-MODES = ("estimator", "method", "user")
-ESTIMATORS = ("ll", "lc")
-BANDWIDTH_RULES = ("scott", "silverman")
-CRITERIA = ("cv_ls", "aic")
 KERNEL_SIZES = 400  # sizes of a unit that the kernel goes over
 SEARCHED = 100  # rows of a unit that the search for a bandwidth goes over
 IN_ALL = 30_000  # rows of all units
@@ -60,10 +56,10 @@ class KernelRegression(SmoothCurve):
 
     def __post_init__(self) -> None:
         for option, words in (
-            ("mode", MODES),
-            ("estimate", ESTIMATORS),
-            ("rule", BANDWIDTH_RULES),
-            ("criterion", CRITERIA),
+            ("mode", ("estimator", "method", "user")),
+            ("estimate", ("ll", "lc")),
+            ("rule", ("scott", "silverman")),
+            ("criterion", ("cv_ls", "aic")),
         ):
             check_word(self, option, words)
         check_number(self, "bandwidth", 0, 1e300, "50", above=True)

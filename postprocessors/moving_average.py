@@ -13,7 +13,6 @@ from perfvcs.profile import Profile
 from perfvcs.profile.fittedmodels import MovingAverageEntry
 from perfvcs.system.numeric import Flags, Floats, Indices, np
 
-WINDOW_KINDS = ("mean", "median", "exponential")
 DECAYS = ("alpha", "com", "span", "halflife")
 NARROWEST_WINDOW = 3  # rows of the narrowest window that is tried
 GROWTH = 1.6  # of each window that is tried over the one before
@@ -51,7 +50,7 @@ class MovingAverage(SmoothCurve):
     by: str = "size"
 
     def __post_init__(self) -> None:
-        check_word(self, "kind", WINDOW_KINDS)
+        check_word(self, "kind", ("mean", "median", "exponential"))
         check_number(self, "window", 1, 1e9, "20", whole=True)
         check_number(self, "alpha", 0, 1, "0.3", above=True)
         check_number(self, "com", 0, 1e9, "3")

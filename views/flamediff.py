@@ -32,7 +32,6 @@ MOST_PATHS = 20  # paths
 SMALLEST_DRAWN_SHARE = 0.005  # of the largest change: what is smaller has no line
 BAR = 10  # columns of the largest change
 MORE_BAR, LESS_BAR = "■", "□"
-TREE_INDENT = 2
 NAME_SHARE = 0.5  # of what is left beside the bar: the rest says by how much
 GONE = 3  # functions that are named
 MORE, LESS, EVEN = (0xE8, 0x79, 0x3A), (0x5B, 0xAE, 0xE3), (0xD3, 0xD7, 0xDD)
@@ -233,7 +232,7 @@ def _branches(
     while waiting:
         place, depth = waiting.pop()
         bar = (MORE_BAR if change[place] > 0 else LESS_BAR) * ceil(BAR * size[place] / largest)
-        indent = " " * min(TREE_INDENT * depth, room // 4)
+        indent = " " * min(2 * depth, room // 4)
         name = fitted(indent + flame.parts[place][0], int(NAME_SHARE * room))
         yield f"{bar:{BAR}} {name}  {fitted(texts[place], room - len(name) - 2)}"
         waiting += [(child, depth + 1) for child in reversed(below[place])]

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 # Tints on which black can be read, told apart by every common kind of colour vision; the last is
 # for all other files.
 TINTS = ("#f3c566", "#8cc9f0", "#7fcfb5", "#f0a27a", "#e3bbd3", "#f2ea7f", "#a9b8e8", "#c9ced6")
-MOST_LISTED_FUNCTIONS = 20
 NAME_CHARACTERS = 48  # characters of a function's name
 MOST_NEIGHBOURS = 3  # callers and callees of each
 SMALLEST_LISTED_SHARE = 0.001  # of all: what has less is not listed
@@ -105,7 +104,7 @@ class FunctionRow(NamedTuple):
     callees: list[tuple[str, float]]
 
 
-def functions(tree: FrameTree, side: int, most: int = MOST_LISTED_FUNCTIONS) -> list[FunctionRow]:
+def functions(tree: FrameTree, side: int, most: int = 20) -> list[FunctionRow]:
     """The functions with the largest amounts of their own on one side, then in all."""
     whole = float(tree.total[0, side]) or 1.0
     frame, total = tree.frame, tree.total[:, side] / whole

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 ENVIRONMENT_GAP = 0.24  # between environments, of the space of a version
-JITTER = 0.08
 COMMIT_COLUMNS = 8  # columns
 
 
@@ -120,7 +119,7 @@ def _executions(plot: figure, chart: Chart, series: Series, shift: float, colour
         for turn, value in enumerate(point.medians)
     ]
     data = source(
-        x=[place + shift + JITTER * (2 * (turn * 0.618034 % 1) - 1) for place, turn, _ in medians],
+        x=[place + shift + 0.08 * (2 * (turn * 0.618034 % 1) - 1) for place, turn, _ in medians],
         y=[value * chart.frame.values.factor for *_, value in medians],
     )
     return plot.add_glyph(

@@ -42,7 +42,6 @@ FAULTS = (
     "new name",
     "in a hurry",
 )
-WEIGHTS = (8, 2, 2, 1, 1, 1, 1, 2)
 SIZE = 4 << 30  # bytes of the file system
 PATIENCE = 60.0
 PARTS = 4  # of the way after which sizes are printed
@@ -66,7 +65,7 @@ class Day:
 
     def commit(self, number: int) -> None:
         """One commit, its fault, and what the log says of it."""
-        fault = self.generator.choices(FAULTS, WEIGHTS)[0]
+        fault = self.generator.choices(FAULTS, (8, 2, 2, 1, 1, 1, 1, 2))[0]
         (self.project.root / "file.txt").write_text(f"{number}\n")
         self.project.git("add", "file.txt")
         words = ["git", "commit", "--quiet", "--message", f"change {number}"]

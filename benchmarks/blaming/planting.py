@@ -12,7 +12,6 @@ from perfvcs.locate.sources import language
 from perfvcs.locate.sources.outline import outline
 
 TARGETS = (0.05, 0.1, 0.2, 0.5, 1.0)  # shares of all that the benchmark executes
-DECOYS = 6
 RULES = (*PLANTED, "call repeated", "busy loop")
 # bytecodes, about, of one repetition
 COSTS = {"busy loop": 3, "extra pass": 30, "copy in a loop": 12, "call repeated": 200}
@@ -77,7 +76,7 @@ def disguise(place: Path, known: dict[str, Any], chance: random.Random, besides:
     """
     others = [one for one in sorted(known["functions"]) if one not in besides]
     done = 0
-    for other in chance.sample(others, min(DECOYS, len(others))):
+    for other in chance.sample(others, min(6, len(others))):
         path, _, name = other.partition(":")
         text = (place / path).read_text()
         changed = (

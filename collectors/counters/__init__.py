@@ -30,7 +30,6 @@ from perfvcs.text.words import counted
 if TYPE_CHECKING:
     from perfvcs.collectors.counters.treesampler import Sampled, TreeSampler
 
-SAMPLES_FILE = "samples.jsonl"
 FEWEST_SAMPLES = 5  # with fewer samples `perf check` cannot judge
 GROUP = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,29}")
 TOTALS = {
@@ -264,7 +263,7 @@ def _launch(
     run: Run, metrics: Mapping[str, Metric], started: Callable[[int], None]
 ) -> tuple[Execution, ReportedSamples]:
     options = launcher.LaunchOptions(run.cpus, run.aslr, started=started)
-    return reporting(run, options, run.scratch / SAMPLES_FILE, metrics)
+    return reporting(run, options, run.scratch / "samples.jsonl", metrics)
 
 
 def _totals(execution: Execution) -> dict[str, float | None]:

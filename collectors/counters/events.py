@@ -23,7 +23,6 @@ PROC_STAT_RATES = {
     b"ctxt": "machine_switch_rate",
     b"processes": "machine_fork_rate",
 }
-PRESSURES = ("cpu", "io", "memory")
 # of the system call
 NUMBERS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s390x": 331}
 # read_format: for how long it was to count, and for how long there was a counter
@@ -53,7 +52,7 @@ def read_machine() -> tuple[CounterValues, CounterValues]:
         used |= {"machine_busy": user + nice + system + interrupts + soft, "machine_steal": steal}
     if available := AVAILABLE.search(_contents("/proc/meminfo")):
         levels["machine_available"] = float(available[1]) * 1024
-    for name in PRESSURES:
+    for name in ("cpu", "io", "memory"):
         if total := STALLED_TIME.search(_contents(f"/proc/pressure/{name}")):
             used[f"machine_{name}_pressure"] = float(total[1]) * 1e-6
     return levels, used

@@ -27,7 +27,6 @@ from perfvcs.plugins.collector import CollectError, Run
 
 # what a program has of the library, or names of it
 SIGNS = (b"_ZN9benchmark", b"benchmark_list_tests")
-NO_MATCH = "Failed to match any benchmarks"
 PARAMETERS = re.compile(r"[/(]| \[| threads=")  # what stands behind a function's name
 # Time runs between these, of which the last two also pause it.
 LOOP = (
@@ -60,7 +59,7 @@ def count(run: Run, folder: Path, *, inlined: bool = False) -> Counts:
         argv = (*argv, f"--benchmark_filter=^{name}(/.*)?$", "--benchmark_min_time=0")
     alone = replace(run, unit="", argv=argv)
     listing = launched(run, (*argv, "--benchmark_list_tests=true"), options=LaunchOptions(run.cpus))
-    if NO_MATCH in listing.stderr:
+    if "Failed to match any benchmarks" in listing.stderr:
         raise CollectError(
             f"{run.unit} is not among the benchmarks of {name_command(run.argv)}"
             " (--benchmark_list_tests has them)"

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 REST_OF_PATHS = -1  # the end of a path that stands for several
 MOST_CONTEXTS = 150  # contexts of one path
 MOST_PATHS = 20_000  # from which on circles get no more than others
-WHOLE_SHARE = 1 - 1e-9
 REST_FRAME = "[rest]"  # the last frame of a path that stands for several
 Row = dict[str, float | None]
 
@@ -93,7 +92,7 @@ class _Walk:
         ]
         self.path.pop()
         again = back.pop(context, 0.0)
-        if again >= amount * WHOLE_SHARE:
+        if again >= amount * (1 - 1e-9):
             self.found[start:] = [((*self.path, context), amount)]
             return {}
         scale = amount / (amount - again)

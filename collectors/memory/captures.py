@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 ENGINE = "tracemalloc/1"
 MAX_TRACE = 1 << 26  # of one process' file
-ENGINES = {False: "memray/1", True: "memray+exact/1"}
 READING_SECONDS = 600.0  # seconds for the files of one execution
 CAPTURE_KINDS = {
     2: "PyMem_Malloc",
@@ -137,7 +136,7 @@ def combined(printed: bytes, run: Run, request: Memory) -> Heap:
     top = max(readable, key=lambda capture: capture.peak)
     lost = len(captures) - len(readable)
     return Heap(
-        engine=ENGINES[request.exact],
+        engine={False: "memray/1", True: "memray+exact/1"}[request.exact],
         peak=top.peak,
         bytes=sum(capture.bytes for capture in readable),
         count=sum(capture.count for capture in readable),

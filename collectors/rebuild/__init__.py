@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from perfvcs.plugins.collector import Collector
 
 AGAIN = "again"  # the unit of the second build
-NOT_COPIED = (".git", ".perf")
 # how compilers' caches are switched off
 UNCACHED = {
     "CCACHE_DISABLE": "1",
@@ -108,7 +107,7 @@ def _left_behind(run: Run) -> Callable[[str, list[str]], set[str]]:
     """Which names in a folder of the checkout are not copied, as ``shutil.copytree`` asks it."""
 
     def names(parent: str, names: list[str]) -> set[str]:
-        within, kept = Path(parent).relative_to(run.cwd), set(names).difference(NOT_COPIED)
+        within, kept = Path(parent).relative_to(run.cwd), set(names).difference((".git", ".perf"))
         if run.begun_with is not None:
             kept = {name for name in kept if str(within / name) in run.begun_with}
         return set(names) - kept

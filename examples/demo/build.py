@@ -28,7 +28,6 @@ sys.path.insert(0, str(HERE.parent))
 from building import AUTHOR, BuildError, git, reported, repository  # noqa: E402
 
 PACKAGE = "sqlparse"
-OVERLAY = ("bench/sql.py", "perf.toml")
 
 
 @dataclass(frozen=True)
@@ -170,7 +169,7 @@ def build(folder: Path, downloads: Path) -> str:
             )
             for release, archive in archives
         )
-        overlay = {name: (HERE / name).read_bytes() for name in OVERLAY}
+        overlay = {name: (HERE / name).read_bytes() for name in ("bench/sql.py", "perf.toml")}
         overlay[".gitignore"] = b"__pycache__/\n"
         stream += commit(
             "Measure it: a benchmark and perf.toml", noon(RELEASES[-1].day), overlay, clear=False

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 RENAMED_WIDTH = 60
 
 JobCommand = tuple[object, ...]
-PRODUCT_ALONE = "a product is compared within the session that measured it: perf collect --against"
 JobIdentity = tuple[object, ...]
 UnitMetric = tuple[str, str]  # uid, metric
 ITSELF = (
@@ -150,7 +149,7 @@ def choose(old: Sequence[Measured], new: Sequence[Measured]) -> Chosen | str:
             classes[(beside if products else comparable)(measured.header)][place].append(measured)
     shared = [members for members in classes.values() if members[0] and members[1]]
     if not shared and products:
-        return PRODUCT_ALONE
+        return "a product is compared within the session that measured it: perf collect --against"
     if not shared and not (shared := of_known_build(classes)):
         return differences(_newest(old).header, _newest(new).header)
     shared.sort(key=lambda members: _newest(members[1]).header.collected.started, reverse=True)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from perfvcs.profile.summary import Measured, Place
 
 
-IN_COMMON = "no sum: its units have parts in common"
 APART = "no sum: its units were not measured in the same executions, or not above 0"
 WORTH = 2.0  # standard deviations from which more failures are worth a word
 # Session, which of its profiles, execution: what units measured together have in common.
@@ -110,7 +109,7 @@ def _overall(
     if len(judged := whole or members) == 1:
         return _of(overall, judged[0], units)
     if _overlap(cases[0]):
-        return replace(overall, reason=IN_COMMON)
+        return replace(overall, reason="no sum: its units have parts in common")
     parts = {change.uid for change in judged}
     pairs = [
         pair

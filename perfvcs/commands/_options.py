@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from perfvcs.repository import Repository
 
 T = TypeVar("T")
-NEEDS_SCHEDULER = "--tls-ca, --tls-cert, --tls-key and --insecure go with --scheduler"
 FILES = {"ca": "authority's certificate", "cert": "certificate", "key": "key"}
 INSECURE = "Use a scheduler at tcp:// on a network: whoever reaches it can run programs as you."
 
@@ -183,7 +182,7 @@ def host_options(function: Callable[..., None]) -> Callable[..., None]:
 def require_address(scheduler: Scheduler) -> None:
     """Refuse certificates without a scheduler."""
     if scheduler.tls and not scheduler.address:
-        raise click.UsageError(NEEDS_SCHEDULER)
+        raise click.UsageError("--tls-ca, --tls-cert, --tls-key and --insecure go with --scheduler")
 
 
 def present(scheduler: Scheduler, root: Path) -> list[Facts]:

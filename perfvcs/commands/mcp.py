@@ -6,8 +6,6 @@ import click
 
 from perfvcs.text.examples import examples
 
-NEEDS_SDK = "perf mcp needs the SDK of the protocol: pip install mcp"
-
 
 @examples(
     ("perf mcp", "serve the coding agent that starts it"),
@@ -36,5 +34,5 @@ def command(*, trust_config: bool) -> None:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in ("mcp", "pydantic"):
             raise
-        raise UsageError(NEEDS_SDK) from None
+        raise UsageError("perf mcp needs the SDK of the protocol: pip install mcp") from None
     server(project.root, TrustedSettings(project, trusting=trust_config)).run("stdio")

@@ -27,7 +27,6 @@ VERSIONS = {1: (0,), 2: (6, 5)}
 HASH = 20
 FORMAT = "criterion"
 STDIN = Path("-")
-COMPRESSED = ("", ".gz", ".z")
 PASSED = (".git", ".perf")  # folders whose files are not profiles to be imported
 # of asv, each with a field of it
 DESCRIPTIONS = {"benchmarks.json": b'"param_names"', "machine.json": b'"machine"'}
@@ -179,7 +178,7 @@ class ImportSources:
         together.
         """
         endings = tuple(
-            suffix + packed for suffix in suffixes(self._format) for packed in COMPRESSED
+            suffix + packed for suffix in suffixes(self._format) for packed in ("", ".gz", ".z")
         )
         for inner, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if name not in PASSED]

@@ -51,7 +51,6 @@ __all__ = [
 HEAD_BYTES = 1 << 14  # bytes by which a format is recognised
 # where these do not show it: logs come before results, and keys of JSON in any order
 FURTHER_BYTES = 1 << 24
-TAIL_BYTES = 1 << 16
 EMPTY_LINES = re.compile(rb"\s+(?=<)")  # before XML, which does not allow them
 
 
@@ -293,7 +292,7 @@ def recognised(path: str, document: bytes) -> str:
     named = [] if formats else recognising(head, base)
     if not formats and not named and len(document) > HEAD_BYTES:
         formats = recognising(
-            document[:FURTHER_BYTES] + b"\n" + document[FURTHER_BYTES:][-TAIL_BYTES:]
+            document[:FURTHER_BYTES] + b"\n" + document[FURTHER_BYTES:][-(1 << 16) :]
         )
     if len(formats) > 1:
         raise UnreadableFile(

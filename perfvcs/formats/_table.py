@@ -21,10 +21,8 @@ LONGEST_NUMBER = 400  # characters; more are not a number
 WRITTEN = re.compile(
     r"\s*+([-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4})?)\s*+([^\W\d_][^\s\d]{0,31}|%)?\s*+"
 )
-DELIMITERS = (",", ";", "\t")
 MAX_COLUMNS = 1000
 HEADING_BYTES = 1 << 20  # bytes in which the delimiter is looked for
-NO_VALUE = ("na", "n/a", "nan", "null", "none")
 BATCH = 1 << 9  # rows that are text at a time
 Parser = Callable[[str], Any]
 
@@ -183,7 +181,7 @@ class TextTable:
 
 def number(cell: str) -> float | None:
     """A finite number; None for an empty cell, or a word that other programs write into one."""
-    if not cell or cell.strip().lower() in NO_VALUE:
+    if not cell or cell.strip().lower() in ("na", "n/a", "nan", "null", "none"):
         return None
     try:
         parsed = float(cell)
@@ -241,7 +239,7 @@ def _line(document: bytes) -> int:
 def _delimiter(text: str) -> str:
     """The delimiter that the heading has most of, outside quotes and (inner) brackets."""
     heading = re.sub(r'"[^"]*"|\[[^\[\]]*\]', "", text.lstrip("\r\n").split("\n", 1)[0])
-    return max(DELIMITERS, key=heading.count)
+    return max((",", ";", "\t"), key=heading.count)
 
 
 def _require(holds: object, message: str) -> None:

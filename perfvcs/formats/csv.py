@@ -30,7 +30,6 @@ GUESSES = {
     "value": ("value", "amount"),
 }
 NUMBERED = ("execution", "iteration", "binary", "mark")
-LONG_COLUMNS = ("metric", "value")
 METRIC_COLUMNS = ("unit", "better", "kind")  # columns of a long table that describe its metrics
 
 
@@ -136,7 +135,7 @@ class _Reading:
             if count > 1:
                 raise Malformed(f"line 1, the column `{name[:80]}` is there twice: rename one")
         self.roles = {role: self._column(role) for role in GUESSES}
-        self.long = all(self.roles[role] is not None for role in LONG_COLUMNS)
+        self.long = all(self.roles[role] is not None for role in ("metric", "value"))
 
     def contents(self, unit: str) -> tuple[dict[str, Metric], Resources]:
         """Metrics and rows; ``unit`` is the uid where no column says so."""

@@ -41,7 +41,6 @@ FAILED = re.compile(r"--- FAIL: (Benchmark\S*)(?: .*)?")  # the others of its pa
 PACKAGE_END = re.compile(r"(?:ok|FAIL)[ \t]+(\S+)[ \t].*")
 SIGNATURE = re.compile(rb"^Benchmark\S*[ \t]+[0-9]{1,18}[ \t]+[-+0-9.eE]+ \S+", re.MULTILINE)
 PACKAGE = re.compile(rb"^pkg: \S", re.MULTILINE)
-MACHINE_FIELDS = ("goos", "goarch", "cpu")
 CPUS = re.compile(r"(.+)-([0-9]{1,6})")
 RATES = {"MB/s": 1e6, "GB/s": 1e9, "B/s": 1.0}
 
@@ -85,7 +84,7 @@ def readings(
         if colon and key == "pkg":
             yield from package.readings(runs, metrics)
             package = _Package(value.strip())
-        elif colon and key in MACHINE_FIELDS:
+        elif colon and key in ("goos", "goarch", "cpu"):
             fields.setdefault(key, value.strip())
         elif match := PACKAGE_END.fullmatch(line):
             package.name = package.name or match[1]

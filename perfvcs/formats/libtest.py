@@ -24,7 +24,6 @@ METRICS = {"wall": Metric("s"), "throughput": Metric("B/s", "higher")}
 RESULT = re.compile(
     r" *([0-9,.]{1,40}) ns/iter \(\+/- ([0-9,.]{1,40})\)(?: = ([0-9,.]{1,40}) MB/s)?.*"
 )
-MEGA = 1e6
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,6 @@ def _readings(lines: list[str]) -> Iterator[Reading]:
         if match:
             time, spread, rate = (number((text or "").replace(",", "")) for text in match.groups())
             columns = summary("wall", time, over=1e9, spread=spread)
-            yield Reading(uid, columns if rate is None else columns | {"throughput": [rate * MEGA]})
+            yield Reading(uid, columns if rate is None else columns | {"throughput": [rate * 1e6]})
         elif dots and (rest == "FAILED" or rest.startswith("bench:")):
             yield Reading(uid, {})

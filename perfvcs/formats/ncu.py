@@ -30,7 +30,6 @@ IDENTITY = {
     *("Process ID", "Process Name", "Host Name", "Kernel Base Name", "Context", "Stream"),
     *("Block Size", "Grid Size", "Device", "CC", "Section Name"),
 }
-DURATIONS = ("Duration", "gpu__time_duration.sum")
 UNITS = {
     "nsecond": "ns",
     "usecond": "us",
@@ -44,7 +43,6 @@ UNITS = {
 }
 # ncu holds them at their base where it may, and says in every launch what they were
 CLOCKS = {"SM Frequency": "sm_clock", "DRAM Frequency": "memory_clock"}
-MODEL = "device__attribute_display_name"
 # what it can do at most, beside what it was held at
 MOST_CLOCKS = {
     "device__attribute_clock_rate": "gpu_clock",
@@ -75,7 +73,7 @@ class Ncu(Marked):
             sizes = " ".join(filter(None, (row.get("Grid Size"), row.get("Block Size"))))
             uid = f"{row['Kernel Name']} {sizes}".strip()
             launch = launches.setdefault((row["ID"], uid), {})
-            if row["Metric Name"] == MODEL:
+            if row["Metric Name"] == "device__attribute_display_name":
                 model = model or _measured(row)
             elif row["Metric Name"] in MOST_CLOCKS:
                 clocks.setdefault(MOST_CLOCKS[row["Metric Name"]], _measured(row))
@@ -130,7 +128,7 @@ def _take(
         clocks.setdefault(CLOCKS[name], _measured(row))
         return
     scale = base(unit)
-    timed = name in DURATIONS
+    timed = name in ("Duration", "gpu__time_duration.sum")
     metric = "gpu" if timed else usable(name)
     # only the duration is known to be better when lower: a throughput may rise with the work
     metrics.setdefault(metric, Metric(scale.unit, direction(unit) if timed else "none"))

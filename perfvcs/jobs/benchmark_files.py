@@ -59,7 +59,6 @@ PYTEST_FILES = rf"{ANY_FOLDER}(?:{PYTEST})"
 TOOL_FILES = {
     tool: rf"{ANY_FOLDER}(?:{names})" for tools, names in READ_BY.items() for tool in tools.split()
 }
-NODE_SCRIPT = r"[^-][^\s]*\.[cm]?[jt]s"
 
 # what stands before or behind a path in a word: --conf=run.ini, @args
 APART = r"[\s=,:;&|<>()@\"'`]+"
@@ -207,7 +206,7 @@ def decides(settings: Table, path: str) -> bool:
         for each in asked
         if each.program != "node"
         or "--run" in each.given
-        or not any(re.fullmatch(NODE_SCRIPT, word) for word in each.given)
+        or not any(re.fullmatch(r"[^-][^\s]*\.[cm]?[jt]s", word) for word in each.given)
     }
     return any(re.fullmatch(names, path) for names in _read_by(programs)) or (
         _runs_tests(settings) and bool(re.fullmatch(PYTEST_FILES, path))

@@ -24,7 +24,6 @@ SIZE_UNITS = {
     "MiB": 2**20,
     "GiB": 2**30,
 }
-RANGE_KEYS = ("from", "to", "steps", "scale")
 GENERATOR_VERSION = 1  # part of every file's name: raise it when the bytes change
 BLOCK_BYTES = 1 << 18
 _LETTERS = b"abcdefghijklmnopqrstuvwxyz0123456789"
@@ -44,7 +43,7 @@ def values(entry: object, key: str, read: Callable[[object, str], int]) -> list[
             f"workloads: {key} = {entry!r} is neither a list nor a range such as {{ from = 1000, to"
             " = 8000, steps = 4 }"
         )
-    only(entry, RANGE_KEYS, f"workloads, {key}")
+    only(entry, ("from", "to", "steps", "scale"), f"workloads, {key}")
     if missing := [name for name in ("from", "to") if name not in entry]:
         raise UsageError(f"workloads, {key}: a range needs `{missing[0]}`")
     first, last = read(entry["from"], key), read(entry["to"], key)

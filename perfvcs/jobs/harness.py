@@ -17,7 +17,6 @@ from perfvcs.plugins.collector import EVERY_UNIT, Reads
 BY_REGEX = "log"  # the format that takes the expression of a job
 # in a regular expression of ECMAScript, POSIX, Go, Java, Python and Rust alike
 SPECIAL = re.compile(r"[][\\^$.|?*+(){}]")
-GO_SIZE = "(.*=)?[-+.0-9eE]+"
 COMMAND_END = "--"  # what cargo and npm pass on stands behind it
 PASSES_ON = re.compile(r"(?:cargo|npm|pnpm)$")
 
@@ -147,7 +146,7 @@ def _go(unit: str) -> list[str]:
     levels = [f"^Benchmark{_exactly(function.rpartition('.')[2])}$"]
     parts = [_exactly(part) for part in inside.removesuffix(")").split(", ")] if bracket else []
     for number in range(len(parts)):
-        either = [*parts[max(0, number - 1) : number + 1], GO_SIZE]
+        either = [*parts[max(0, number - 1) : number + 1], "(.*=)?[-+.0-9eE]+"]
         levels.append(f"^({'|'.join(either)})$")
     return ["-bench", "/".join(levels)]
 

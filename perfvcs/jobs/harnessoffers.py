@@ -44,10 +44,7 @@ OLD_CRITERION = re.compile(
     r"[^\n]*[\"^~= ]0\.[0-3]\b",
     re.MULTILINE,
 )
-OLD_CRITERION_OPTIONS = "--noplot --warm-up-time 1 --measurement-time 1"
-CRITERION_FOLDER = '{ format = "criterion", file = "target/criterion" }'
 PYPERF_OPTIONS = "--processes 1 --warmups 1 --values 3 --min-time 0.05 --quiet -o pyperf.json"
-PYPERF_FILE = '{ format = "pyperf", file = "pyperf.json" }'
 JMH_OPTIONS = "-f 1 -wi 3 -i 5 -w 200ms -r 200ms -rf json -rff jmh.json"
 JMH_FILE = '{ format = "jmh", file = "jmh.json" }'
 VITEST_FILE = '{ format = "vitest", file = "vitest.json" }'
@@ -57,7 +54,6 @@ TIMED_LINES = (
 )
 # of Node; mitata and tinybench report where the script writes JSON
 NODE = {"mitata": '"mitata"', "tinybench": '"tinybench"', "benchmark": '"benchmark-js"'}
-NODE_SCRIPTS = ("bench", "benchmark", "benchmarks", "perf")
 
 
 def cargo(root: Path, manifest: str) -> Iterator[Proposal]:
@@ -74,8 +70,8 @@ def cargo(root: Path, manifest: str) -> Iterator[Proposal]:
     cmd, reads = f"cargo bench --quiet{chosen}", TIMED_LINES
     if "criterion" in manifest:
         old = OLD_CRITERION.search(manifest)
-        options = OLD_CRITERION_OPTIONS if old else CRITERION_OPTIONS
-        cmd, reads = f"{cmd} -- {options}", CRITERION_FOLDER
+        options = "--noplot --warm-up-time 1 --measurement-time 1" if old else CRITERION_OPTIONS
+        cmd, reads = f"{cmd} -- {options}", '{ format = "criterion", file = "target/criterion" }'
     elif "divan" in manifest:
         reads = quoted("divan")
     elif "#[bench]" in text:
@@ -144,7 +140,7 @@ def pyperf(offer: Proposal) -> Proposal:
         found=f"{offer.found}, a unit for each",
         cmd=f"{offer.cmd} {PYPERF_OPTIONS}",
         beside=tuple((name, f"{cmd} {PYPERF_OPTIONS}") for name, cmd in offer.beside),
-        reads=PYPERF_FILE,
+        reads='{ format = "pyperf", file = "pyperf.json" }',
     )
 
 
@@ -160,7 +156,7 @@ def node(
             "a Node project with benchmarks of Vitest", cmd, "bench", build, reads=VITEST_FILE
         )
     harness = next((name for name in NODE if name in needed), "")
-    for name in NODE_SCRIPTS:
+    for name in ("bench", "benchmark", "benchmarks", "perf"):
         if name not in scripts:
             continue
         found = f"a Node project with a script `{name}`"

@@ -45,7 +45,6 @@ PATTERNS = {what: re.compile(pattern) for what, pattern in DONE.items()}
 OUTSIDE = re.compile(
     r"[^-=>]>{1,2}\s*['\"]?(?:/(?!dev/(?:null|std|tty|fd))|~|\.\./|\$\{?(?:HOME|TMPDIR)\b)"
 )
-WRITES = "writes outside the project"
 UNSEEN, TOO_LARGE = "is not searched to its end", f"it has over {LARGEST_RULES >> 20} MiB"
 SHELLS = (".sh", ".bash", ".ksh", ".zsh", "")
 SCRIPTS = (*SHELLS, ".py", ".js", ".mjs", ".cjs", ".pl", ".lua", ".rb", ".bat")
@@ -92,7 +91,7 @@ def hazards(root: Path, proposal: Proposal) -> list[Hazard]:
         if text.line is TOO_LARGE:
             what = UNSEEN
         if not what and text.shell and OUTSIDE.search(f" {line}"):
-            what = WRITES
+            what = "writes outside the project"
         if what:
             place = text.path if text.number is None else f"{text.path}:{text.number}"
             found.setdefault((place, line), Hazard(place, what, line.strip()))

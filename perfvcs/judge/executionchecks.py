@@ -27,7 +27,6 @@ MOST_GAINED = -0.999  # an effect that has a logarithm
 FEWEST_LATER = 2  # executions behind the first one
 CONFIDENCE = 0.99
 MUCH_WORK = 0.3  # of all that is counted: a gain that CPU time shows
-QUARTER = 0.25
 STARTING = 0.002  # seconds of CPU time that a process takes before it does anything
 ASIDE = 1_000_000  # bytes beside a process's own memory that say something
 LEAST_ADOPTED = 0.02  # of the base's CPU time: what a process that nothing waits for may take
@@ -260,7 +259,7 @@ def _counted(plain: Plain, gains: Sequence[Change]) -> GuardCheck:
         return GuardCheck("doubted", TOO_SMALL)
     work = median(before for before, _ in pairs) - STARTING
     gained = median(before - after for before, after in pairs)
-    if work < STARTING or gained >= -QUARTER * largest * work:
+    if work < STARTING or gained >= -0.25 * largest * work:
         return PASSED
     fewer, took = percent(-largest).lstrip("+"), percent(-gained / (work + STARTING))
     return GuardCheck(

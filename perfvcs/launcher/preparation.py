@@ -18,7 +18,6 @@ from perfvcs.launcher import LaunchOptions, launch
 from perfvcs.launcher.execution import NO_INTERPRETER, Execution, LaunchError, line_end, says_why
 from perfvcs.system.disk import plain
 
-MAX_OUTPUT = 1 << 30
 TAIL = 400
 LAST_LINES = 3
 END_SECONDS = 2.0  # seconds that a command gets to tidy up before it is killed
@@ -44,7 +43,7 @@ def run(
     timeout: float,
     output: IO[bytes] | None = None,
     log: Path | None = None,
-    limit: int = MAX_OUTPUT,
+    limit: int = 1 << 30,
     pass_fds: Sequence[int] = (),
     within: tuple[str, ...] = (),
 ) -> None:

@@ -37,7 +37,6 @@ SETTINGS = (
 )
 # options whose values are lists of requirements, which name files themselves
 LISTS = ("--requirements", "--constraints", "--build-constraints", "--overrides", "--excludes")
-SHORT_LISTS = ("-r", "-c", "-b")
 LONGEST_LIST = 1 << 20  # bytes
 FILE_URL = re.compile(r"file:(?://[^/\s]*)?(/[^\s#?]*)")
 SHORT_OPTION = re.compile(r"-[qvhVUI]*([A-Za-z])[ =]?(.*)", re.DOTALL)
@@ -113,7 +112,7 @@ def is_editable(option: str) -> bool:
 
 
 def _is_list(option: str) -> bool:
-    short = option in SHORT_LISTS
+    short = option in ("-r", "-c", "-b")
     return short or (len(option) > 3 and any(name.startswith(option) for name in LISTS))
 
 

@@ -22,7 +22,6 @@ NO_NETWORK = re.compile(
 MISSING_CRATE = re.compile(r"failed to get `([\w-]{1,64})` as a dependency")
 LOG = re.compile(r" \(log: [^)]{1,500}\)$")  # where all of it is
 TAKES_LONG = "it takes more than"
-UNCOLLECTABLE = "could not collect its tests: "
 NAMED_FILE = re.compile(r"(?:^|; )([^\s:;]{1,300}\.py): ")
 
 
@@ -61,7 +60,7 @@ class Reason(NamedTuple):
     @property
     def files(self) -> list[str]:
         """The test files that pytest cannot collect, as far as they are named."""
-        _, _, problems = self.text.partition(UNCOLLECTABLE)
+        _, _, problems = self.text.partition("could not collect its tests: ")
         return list(dict.fromkeys(NAMED_FILE.findall(problems)))
 
     @property

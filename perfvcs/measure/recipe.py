@@ -32,7 +32,6 @@ ASTRAY = re.compile(
     "PIP_(TARGET|PREFIX|ROOT|EDITABLE|REQUIRE_VIRTUALENV|PYTHON)|UV_(SYSTEM_PYTHON|PYTHON|TARGET|PREFIX)|VIRTUAL_ENV|PYTHONHOME|PYTHONPATH"
 )
 EDITABLE = "an editable install would change with the worktree: leave -e out"
-WITHOUT_CACHE = {"PIP_NO_CACHE_DIR": "1", "UV_NO_CACHE": "1"}
 UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 _LIST = """
 import importlib.metadata, json
@@ -177,7 +176,7 @@ class Recipe:
             if not _of_the_home(error, held.folder):
                 raise self._failed(error, held.folder) from None
             try:
-                self._try(step, held, env | WITHOUT_CACHE, output)
+                self._try(step, held, env | {"PIP_NO_CACHE_DIR": "1", "UV_NO_CACHE": "1"}, output)
             except CommandFailed as again:
                 raise self._failed(again, held.folder) from None
 

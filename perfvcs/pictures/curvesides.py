@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 FEWEST_OF_CURVE = 5  # sizes that make a curve
-REMEMBERED_COURSES = 200
 LOOK = 1000  # rows that are searched for sizes first
 CURVE_POINTS = 160  # of a drawn curve
 ALONE = "measured"  # the name of a side without another
@@ -104,7 +103,7 @@ def _course(columns: tuple[Floats, Floats, Integers], within: Ranges | None) -> 
         digest.update(np.ascontiguousarray(column).data)
     key = digest.digest()
     if key not in _known:
-        if len(_known) >= REMEMBERED_COURSES:
+        if len(_known) >= 200:
             _known.pop(next(iter(_known)))
         _known[key] = course(*columns, within)
     return _known[key]

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 # drawn large and in their own colour; the others in their environment's
 MARKED_VERDICTS = tuple(word for word, row in WORDS.items() if row.moved or word == "accepted")
 UNJUDGED = MarkStyle(BLUE, "square", "□", filled=False)
-TIMELINE_HEIGHT = 12
 TITLE = 60
 NAME, SPARK = 30, 20  # columns of a line that stands for a chart
 
@@ -167,12 +166,7 @@ def _plot(chart: Chart, series: Series, axis: Axis, width: int) -> Plot:
     named_places = {0: chart.commits[0], len(chart.commits) - 1: chart.commits[-1]}
     named_places |= {chart.place[step.commit]: step.commit for step, _ in outline.rises}
     names = {float(place): commit[:8] for place, commit in named_places.items()}
-    plot = Plot(
-        Axis(-0.5, len(chart.commits) - 0.5, COMMITS_LABEL, names=names),
-        axis,
-        width,
-        TIMELINE_HEIGHT,
-    )
+    plot = Plot(Axis(-0.5, len(chart.commits) - 0.5, COMMITS_LABEL, names=names), axis, width, 12)
     places = [chart.place[point.commit] for point in points]
     centres = [point.centre * factor for point in points]
     few = 2 * len(chart.commits) <= plot.columns

@@ -31,7 +31,6 @@ ExecutionRuns = dict[Place, list[float]]  # the measurements of each execution, 
 CONVINCING = 3  # executions from which a warm-up is seen
 FEWEST_IN_SERIES = 8  # measurements in a row from which a dependence is seen
 NOTABLE_CORRELATION = 0.3  # lag 1 autocorrelation
-MOST_DEPENDENT = 0.95
 RESAMPLES = 2000  # of the impact factor, whose median then has two digits
 MEDIAN_VARIANCE = pi / 2  # variance of a median over that of a mean, for many normal values
 
@@ -168,7 +167,7 @@ class Inside(msgspec.Struct, frozen=True):
 
         Dependence enlarges it by (1 + r) / (1 - r), and the median of three and more by pi / 2.
         """
-        r = min(self.dependence or 0.0, MOST_DEPENDENT)
+        r = min(self.dependence or 0.0, 0.95)
         enlarged = (1 + r) / (1 - r) if r > NOTABLE_CORRELATION else 1.0
         return (MEDIAN_VARIANCE if measurements > 2 else 1.0) * enlarged * (self.within or 0.0) ** 2
 

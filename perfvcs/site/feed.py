@@ -21,7 +21,6 @@ LETTER = 6.6  # pixels that a letter takes on average, in 11 pixels of Verdana
 PAD = 8
 # white on each has a contrast of at least 4.5
 GREY, GREEN_PAPER, RED = "#4a4a4a", "#00684a", "#a33c00"
-ENTRIES = 100
 ENTRY_CHANGES = 50  # changes of one entry
 SPACE = uuid.UUID("6f0c2a3e-52a1-5d0a-9c3c-1f6f8a7b2d10")  # of ids where there is no address
 ADDRESS = re.compile(r"[!-~]+")  # characters of an address
@@ -71,7 +70,7 @@ def feed(contents: Contents, title: str, base_url: str) -> bytes:
 
     Without ``base_url`` links are relative, and the ids are made from the project's first commit.
     """
-    groups = contents.groups(contents.having("open", "accepted", "over", "improvement"))[:ENTRIES]
+    groups = contents.groups(contents.having("open", "accepted", "over", "improvement"))[:100]
     root = f"{base_url.rstrip('/')}/" if base_url else ""
     first = contents.record.commits[0] if contents.record.commits else title
     home = root or f"urn:uuid:{uuid.uuid5(SPACE, first)}"

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 LEAST_CHANCE = 1e-12  # a chance below is not told apart
 
-METRIC_CHARACTERS = 60
 
 REASON_CHARACTERS = 200
 
@@ -72,7 +71,7 @@ def level(series: SeriesRecord, turn: int) -> float:
 
 def metric(series: SeriesRecord) -> str:
     """The metric's name."""
-    return shorten(metric_name(series.line.metric), METRIC_CHARACTERS)
+    return shorten(metric_name(series.line.metric), 60)
 
 
 def effect(difference: float) -> float | None:

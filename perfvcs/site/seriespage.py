@@ -34,8 +34,6 @@ from perfvcs.text.words import counted
 WITHOUT_PAGES = ("time", "pytest")
 NEWEST_VALUES = 25  # commits in the table of values
 COMMAND = 300  # characters
-SIBLINGS = 40
-TABLE_STEPS = 300
 TRACKS, COMMITS, POINTS = 60, 6000, 18_000  # of a page: with more it would not stay below 3 MB
 
 
@@ -160,7 +158,7 @@ def siblings(contents: Contents, url: str) -> list[model.Link]:
         for other, series in pages
         if other != url
     ]
-    return links[:SIBLINGS]
+    return links[:40]
 
 
 def page(contents: Contents, url: str) -> SeriesData:
@@ -186,7 +184,7 @@ def page(contents: Contents, url: str) -> SeriesData:
         commits=contents.record.turns(places).tolist(),
         tracks=tracks,
         tags=tags(contents, places),
-        steps=[contents.step(*pair) for pair in steps[:TABLE_STEPS]],
+        steps=[contents.step(*pair) for pair in steps[:300]],
         remarks=[
             Remark(contents.environment(series).name, shorten(remark, COMMAND))
             for series in all_series

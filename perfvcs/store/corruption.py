@@ -15,7 +15,6 @@ from perfvcs.git.bare import Bare, Fault, GitFailed
 from perfvcs.git.stream import blob_id
 from perfvcs.profile.validity import MAX_PROFILE
 
-OF_PACK = (".pack", ".idx", ".rev", ".mtimes")
 # git and `perf gc` take files with this beginning for what a killed writer has left
 SET_ASIDE = "tmp_corrupt_"
 AT_ONCE = 1 << 16  # bytes
@@ -59,7 +58,7 @@ def set_aside(found: Corruption, git: Bare) -> None:
             names = "".join(f"{name}\n" for name in sorted(pack.readable)).encode()
             new = str(pack.path.absolute().with_name("pack"))  # how its name begins
             git.run("pack-objects", "--quiet", "--no-reuse-object", new, data=names)
-        for suffix in OF_PACK:
+        for suffix in (".pack", ".idx", ".rev", ".mtimes"):
             with suppress(FileNotFoundError):
                 _rename(pack.path.with_suffix(suffix))
     for path in found.loose:

@@ -26,7 +26,6 @@ REDIRECTIONS = (
 )
 GIT_FILES = frozenset({"HEAD", "config", "packed-refs", "perfvcs-write.lock", "perfvcs-gc.lock"})
 GIT_FOLDERS = frozenset({"objects", "refs"})
-OF_OBJECTS = r"[0-9a-f]{2}|pack|info"
 CONTENTS = (
     ("objects", r"[0-9a-f]{2}/[0-9a-f]{38}|pack/pack-[0-9a-f]{40}\.(pack|idx|rev|mtimes)"),
     ("refs", r"heads/main"),
@@ -89,7 +88,7 @@ def restore(store: Path) -> list[str]:
         if not _belongs(store, name):
             dropped += _dropped(store, name)
     for name in entries(store / "objects"):
-        if not re.fullmatch(OF_OBJECTS, name):
+        if not re.fullmatch(r"[0-9a-f]{2}|pack|info", name):
             dropped += _dropped(store, f"objects/{name}")
     for top, allowed in CONTENTS:
         for name in _below(store / top):

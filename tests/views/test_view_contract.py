@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 VIEWS = plugins.names("views")
 TERSE = ("scatter", "history", "intervals", "effects", "flamediff", "table")
-WIDTHS = (40, 80, 200)
 REASON = 120  # characters of why a view does not fit: it stands inside a line of an error
 SENTENCE = 1500  # characters of any text in a figure that is not data
 ROWS = 1_000_000
@@ -400,7 +399,7 @@ def columns(line: str) -> int:
 def test_what_a_terminal_gets_fits_its_width(name: str) -> None:
     view: Any = built(name)
     for about in SUBJECTS:
-        for width in WIDTHS if pictures.refusal(view, subject(about)) is None else ():
+        for width in (40, 80, 200) if pictures.refusal(view, subject(about)) is None else ():
             said: str = pictures.written(view, subject(about), width)
             assert said and not said.endswith("\n"), about
             for line in said.split("\n"):

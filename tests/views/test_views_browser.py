@@ -20,7 +20,6 @@ from perfvcs.pictures import page
 
 pytestmark = BROWSER
 SECONDS = 300
-TALL = 4000
 LISTEN = """
 window.violations = [];
 document.addEventListener("securitypolicyviolation", event => violations.push(event.violatedDirective + " " + event.blockedURI));
@@ -156,7 +155,7 @@ class Shown:
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
-            height=TALL,
+            height=4000,
             deviceScaleFactor=1,
             mobile=False,
         )

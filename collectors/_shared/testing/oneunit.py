@@ -31,8 +31,6 @@ from perfvcs.profile import Metric
 from perfvcs.profile.naming import ONCE
 from perfvcs.profile.validity import MAX_NAME
 
-UNIT_VARIABLE = "PERFVCS_UNIT"
-
 
 class Undivided(Exception):
     """The program does not say when the unit begins and ends; the message says why, with the
@@ -65,7 +63,7 @@ class UnitRun:
         env = {
             **run.env,
             "PYTHONPATH": python_path(run.env, python_folder()),
-            UNIT_VARIABLE: unit,
+            "PERFVCS_UNIT": unit,
             SAMPLES_VARIABLE: str(samples),
         }
         run = replace(run, env=env)

@@ -29,7 +29,6 @@ MAX_SOURCE = 16 << 20  # bytes
 CONFIGURATION_FILES = ("pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml")
 TABLES = {"pyproject.toml": "[tool.pytest", "tox.ini": "[pytest]", "setup.cfg": "[tool:pytest]"}
 LARGEST_FILE = 1_000_000  # characters of a file that are searched
-PYTEST_OPTIONS = ("-c", "--config-file", "--rootdir")
 NAMED_TESTS = 3  # tests or files that a message names
 PLUGIN, VARIABLE = "perfvcs_pytest", "PERFVCS_TESTING"
 SOME_FAILED, INTERRUPTED, NO_TESTS = 1, 2, 5  # exit statuses of pytest
@@ -94,7 +93,7 @@ def options(argv: Sequence[str], root: Path, folder: Path) -> list[str]:
     if any(
         word == option or word.startswith(f"{option}=")
         for word in argv
-        for option in PYTEST_OPTIONS
+        for option in ("-c", "--config-file", "--rootdir")
     ):
         return []
     if any(_settings(place) for place in _places(argv, root)):

@@ -42,7 +42,6 @@ MAGIC, VERSION = b"PVCSFECF", 1
 OUTERMOST, PATCH = 1, 2
 NONE = 0xFFFFFFFF  # no program, in fentry.c
 ENGINE = "fentry/1"
-FENTRY_VARIABLE = "PERFVCS_FENTRY"
 OPTIONS = ("-mgeneral-regs-only", "-ldl", "-lpthread")
 GLANCE = 4  # calls kept per function and bucket if all functions are recorded
 ROUGH = 0.5  # of the time between begin and end; what is left of less is doubtful
@@ -263,7 +262,7 @@ def _calls(
 
 def _execute(run: Run, folder: Path, preloaded: Path) -> Execution:
     preload = ":".join(filter(None, (str(preloaded), run.env.get("LD_PRELOAD"))))
-    environment = {**run.env, "LD_PRELOAD": preload, FENTRY_VARIABLE: str(folder / "request")}
+    environment = {**run.env, "LD_PRELOAD": preload, "PERFVCS_FENTRY": str(folder / "request")}
     return launched(run, env=environment, options=LaunchOptions(run.cpus, run.aslr, pace=True))
 
 

@@ -21,7 +21,6 @@ from perfvcs.plugins.collector import CollectError, Run
 MAGIC = b"\x7fELF"  # elf.h
 SCRIPT_BYTES = 1 << 16  # bytes of a script
 MOST_FILES = 20_000  # below the project's folder
-SANITIZERS = ("libasan.", "libtsan.", "libhwasan.")
 SKIPPED = (".git", ".perf", ".hg", "node_modules", "__pycache__")
 MOST_AUTOMATIC = 20_000  # functions of a program that are considered
 
@@ -55,7 +54,7 @@ def _bear(programs: Iterable[Elf]) -> None:
     libraries.
     """
     for elf in programs:
-        if any(name.startswith(SANITIZERS) for name in elf.needed):
+        if any(name.startswith(("libasan.", "libtsan.", "libhwasan.")) for name in elf.needed):
             raise Unresolved(
                 f"complexity: {elf.path} was built with -fsanitize, which does not work with the"
                 " recorder: build it without"

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 VERSION = "/1"  # of the ways to record, as the interpreters know it too
-TRACING_VARIABLE = "PERFVCS_TRACING"
 SEPARATOR, END = "\x1f", "\x1e"  # as perfvcs_hook has them
 
 
@@ -111,7 +110,7 @@ def environment(run: Run, folder: Path) -> dict[str, str]:
     for.
     """
     path = python_path(run.env, inside.COMPLEXITY_INSIDE / "python")
-    return {**run.env, "PYTHONPATH": path, TRACING_VARIABLE: str(folder / "request")}
+    return {**run.env, "PYTHONPATH": path, "PERFVCS_TRACING": str(folder / "request")}
 
 
 def execute(run: Run, folder: Path) -> Execution:

@@ -18,7 +18,6 @@ from perfvcs.system.disk import NotPlain, plain
 from perfvcs.system.foreign import UNDECODABLE
 
 KEPT_SEARCHES = 20  # the newest
-LARGEST_SAVED = 1 << 26
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -96,7 +95,7 @@ class SavedBisections:
     def _read(self) -> list[Begun]:
         try:
             with open(plain(self.path, os.O_RDONLY), "rb") as file:
-                return msgspec.json.decode(file.read(LARGEST_SAVED), type=list[Begun])
+                return msgspec.json.decode(file.read(1 << 26), type=list[Begun])
         except (OSError, NotPlain, *UNDECODABLE):
             return []
 

@@ -30,7 +30,6 @@ SAMPLED = 5  # executions under a sampler, which add up
 # the share of the effect that bytecode instructions must have, for them to tell all
 EXPLAINED = 0.75
 WHOLE = "counted over the whole program"  # what collectors say that cannot divide a program
-VALGRIND_FAILED = "valgrind said: "
 MISSING = {
     "instructions": "its instructions are not counted",
     "bytecodes": "its bytecode is not counted",
@@ -179,7 +178,7 @@ class CommitComparison:
             return bench.run(name, times)
         except UnmeasurableVersion as error:
             self.notes.append(f"{MISSING[name]}: {error}")
-            if VALGRIND_FAILED in str(error):  # its own words help nobody but its authors
+            if "valgrind said: " in str(error):  # its own words help nobody but its authors
                 self.notes[-1] = "valgrind cannot run this program, so its functions are sampled"
             bench.bench.session.failures.clear()
             return None

@@ -19,7 +19,6 @@ EQUAL_LEVELS = 0.01  # logarithms of levels that count as one
 FAR_DEVIATIONS = 5.0
 STEADY_SHARE = 1 / 3  # of an execution's measurements that the steady part must be
 FEWEST_VALUES = 4
-SHORTEST_WARMUP = 2
 
 
 class Warmup(Struct, frozen=True):
@@ -51,7 +50,7 @@ def warmup(runs: Sequence[ArrayLike], alike: float = EQUAL_LEVELS) -> Warmup:
     if any((row <= 0).any() for row in rows):
         raise ValueError("measurements must be positive")
     counts = np.array([_count(np.log(row), alike) for row in rows], dtype=np.int64)
-    enough = given.counts - counts >= np.maximum(STEADY_SHARE * given.counts, SHORTEST_WARMUP)
+    enough = given.counts - counts >= np.maximum(STEADY_SHARE * given.counts, 2)
     return Warmup(counts, enough & (given.counts >= FEWEST_VALUES))
 
 

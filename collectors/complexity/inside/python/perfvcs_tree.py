@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T", bound=ast.AST)
 
-PLACE_FIELDS = ("lineno", "col_offset", "end_lineno", "end_col_offset")
-
 
 def parse(source: bytes | str, path: str = "<size>", mode: str = "exec") -> Any:
     """The tree of a source; raises SyntaxError and ValueError."""
@@ -46,7 +44,7 @@ def located(node: T, place: ast.AST) -> T:
     """
     for part in walk(node):
         if "lineno" in part._attributes and not hasattr(part, "lineno"):
-            for name in PLACE_FIELDS:
+            for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
                 setattr(part, name, getattr(place, name, None))
     return node
 
