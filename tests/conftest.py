@@ -177,6 +177,9 @@ class Said(NamedTuple):
     err: str
 
 
+Perf = Callable[..., Said]  # runs a command, and checks its exit code
+
+
 def children() -> set[int]:
     """The processes that this one started and that are there, ended ones that nobody waited for
     too.

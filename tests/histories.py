@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs.profile import Collected, Environment, Job, Profile
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 SORT = Job(name="sort", collector="time", cmd="./sort", engine="launcher/1")
 PARSE = Job(name="parse", collector="time", cmd="./parse", args="--fast", engine="launcher/1")
 OTHER = Environment(fields={"cpu": "another"}, fingerprint="ba9876543210")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
-from conftest import Project, Said
+from conftest import Perf, Project, Said
 
 from perfvcs.repository import Repository
-
-Perf = Callable[..., Said]
 
 
 class MeasuringMachine:

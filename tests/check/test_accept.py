@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable
 from datetime import date, timedelta
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs.profile import Design, Job, Metric, Resources
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 FILE = "perf-accepted.toml"
 
 

@@ -1,8 +1,7 @@
 import json
-from collections.abc import Callable
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import interleaved, noisy
 
 from perfvcs.check.method import CheckRequest
@@ -10,8 +9,6 @@ from perfvcs.profile import Collected, Environment, Job, Profile
 from perfvcs.reports.audit import audit, bounds
 from perfvcs.reports.replay import counts_of
 from perfvcs.repository import Repository
-
-Perf = Callable[..., Said]
 
 
 def store(*profiles: Profile) -> None:

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import doctest
 import json
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from comparisons import STEADY, profile, verdict
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import interleaved, noisy
 from scipy import stats
 
@@ -22,8 +21,6 @@ from perfvcs.plan.variation import Variation
 from perfvcs.profile import Metric, Profile, Resources
 from perfvcs.repository import Repository
 from perfvcs.statistics.power import settled
-
-Perf = Callable[..., Said]
 
 
 def test_the_examples_hold() -> None:

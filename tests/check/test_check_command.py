@@ -1,10 +1,9 @@
 import json
-from collections.abc import Callable
 from math import log1p
 from typing import Any
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import interleaved, noisy, sample_profile
 from scipy import stats
 
@@ -14,8 +13,6 @@ from perfvcs.profile import Collected, Environment, Job
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 from perfvcs.store import Store
-
-Perf = Callable[..., Said]
 
 
 def measured(project: Project, *centres: float) -> list[str]:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Callable
 
 import pytest
-from conftest import ROOT, Project, Said
+from conftest import ROOT, Perf, Project, Said
 
-Perf = Callable[..., Said]
 Prepare = Callable[[Project], None]
 MEASURE = ("check", "--measure", "-n", "1")
 

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project, Said
 from samples import interleaved, noisy
 
 from perfvcs.check.change import Difference, JudgedBy
@@ -22,7 +21,6 @@ from perfvcs.jobs.benchmark_files import of_files
 from perfvcs.jobs.configchanges import of_settings
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 JOB = '[[job]]\nname = "sort"\ncmd = "sh bench/sort.sh"\n'
 LOOSE = '[[check]]\ndelta = "1000%"\n'
 FORMS = ((), ("-v",), ("-q",), ("--json",), ("--markdown",))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 from comparisons import STEADY, profile
-from conftest import Project, Said
+from conftest import Perf, Project
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +21,6 @@ from perfvcs.profile.rules import Rule, Rules
 from perfvcs.reports.check import exit_status
 from perfvcs.statistics.ranks import percentile
 
-Perf = Callable[..., Said]
 OLD, NEW = STEADY  # about 13.1 ms, by 1 %
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from histories import OTHER, begun, measured, store
 
 from perfvcs.check import register
@@ -16,7 +15,6 @@ from perfvcs.jobs.config import read
 from perfvcs.profile import Metric
 from perfvcs.reports.ratchet import _rounded, written
 
-Perf = Callable[..., Said]
 LIMITED = """\
 [[job]]
 name = "sort"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from comparisons import profile
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import interleaved, noisy
 from test_methods import counters, sized, tight
 
@@ -21,7 +20,6 @@ from perfvcs.profile import Job, Metric, Resources
 from perfvcs.profile.rules import Rule, Rules
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 JOB = '[[job]]\ncmd = "./sort"\n'
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project, Said
 from forges import Service, serving
 
 from perfvcs.ci.artifacts import REPORTS, document, read
@@ -22,7 +22,6 @@ from perfvcs.locate.blame import blames
 from perfvcs.locate.blame.cause import AuxiliaryTrial, Blame, Lines, SuspectFunction
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 TOKEN, JOB_TOKEN = "ghs_0123456789abcdef_AB", "64_abcdefghijklmnop"
 # reports a time that differs a little from run to run, and leaves its environment and a line for
 # each run

@@ -8,13 +8,13 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
-from conftest import Said
+from conftest import Perf
 
 from benchmarks.mutation import kept
 from benchmarks.mutation.changes import mutated
@@ -22,7 +22,6 @@ from perfvcs.ci.artifacts import COMMENT, comment
 from perfvcs.ci.civerdict import decode
 from perfvcs.errors import PerfError
 
-Perf = Callable[..., Said]
 SEEDS = kept.ci_reports()
 # of each kind what nobody expects; the two in quotes are numbers that json does not write
 OTHERS: dict[type, list[Any]] = {

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from forges import Service, serving
 from histories import PARSE, SORT, begun, measured, stepped, store
 
 TOKEN = "ghs_0123456789abcdef"
-Perf = Callable[..., Said]
 
 
 @pytest.fixture

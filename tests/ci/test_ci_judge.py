@@ -4,18 +4,16 @@ repositories.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project, Said
 from test_ci_command import WORK, Change, drawn_page, no_service, page_of_a_job
 
 from perfvcs.ci.artifacts import REPORTS
 
 __all__ = ["drawn_page", "no_service", "page_of_a_job"]  # fixtures
 
-Perf = Callable[..., Said]
 IGNORED = (
     "This change also changes how it is judged: perf.toml (new [[check]] delta 1000%, ignored)"
 )

@@ -12,14 +12,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said, need
+from conftest import Perf, Project, Said, need
 
 from perfvcs.collectors.complexity.calls import parse
 from perfvcs.errors import UsageError
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
-
-Perf = Callable[..., Said]
 
 PROGRAM = """\
 #include <stdlib.h>

@@ -6,11 +6,10 @@ import io
 import subprocess
 import tarfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs import plugins
 from perfvcs.collectors.size import Size
@@ -18,7 +17,6 @@ from perfvcs.collectors.size.fileparts import parts
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError, Observations, Run
 
-Perf = Callable[..., Said]
 LIBRARY = "int small(int x) { return x + 1; }\nint large[1000] = {1};\n"
 TABLE = "int more[3000] = {2};\n"
 

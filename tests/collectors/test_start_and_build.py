@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs import plugins
 from perfvcs.collectors.imports import LINE, Imports
@@ -21,7 +21,6 @@ from perfvcs.native import start_folder
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.system.executionresult import ExecutionResult
 
-Perf = Callable[..., Said]
 BUILD = """\
 all: out
 out: source

@@ -8,12 +8,11 @@ import json
 import re
 import subprocess
 import unicodedata
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs.profile import Collected, Environment, Job, Metric, Profile, Resources
@@ -24,7 +23,6 @@ from perfvcs.repository import Repository
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import quantity
 
-Perf = Callable[..., Said]
 EVIL = "\x1b]0;owned\x07\x9b31m\r\x7f\u202e\u2066\u2028\n</script><script>alert(1)</script>`|*"
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066\u2067]")
 LISTINGS = [

@@ -1,16 +1,13 @@
 """`perf log` and `perf status`."""
 
 import json
-from collections.abc import Callable
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs.profile import Collected, Job, Profile
 from perfvcs.repository import Repository
-
-Perf = Callable[..., Said]
 
 TWO = """
 [[job]]

@@ -9,18 +9,16 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import interleaved, noisy, sample_profile
 from test_completion import offered
 
 from perfvcs.profile import Environment, Job, Resources
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 LONG = "n" * 9_990 + "-the-end"
 UIDS = ("ascii", "kanji", "two words", "a:b [c]", LONG)
 

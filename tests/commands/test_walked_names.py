@@ -9,18 +9,16 @@ import html
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from namedprojects import PROJECTS
 
 from perfvcs.text.words import metric_name
-
-Perf = Callable[..., Said]
 
 METRICS = {metric_name(name) for name in ("wall", "cpu", "throughput", "bytes_out")}
 METRIC = "|".join(sorted(METRICS))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from conftest import TESTS, Project, Said
+from conftest import TESTS, Perf, Project
 from msgspec import structs
 from samples import noisy, sample_profile
 
@@ -22,8 +21,6 @@ from perfvcs.exchange.delivery import into_file
 from perfvcs.profile import Job, Profile
 from perfvcs.profile.summary import Measured
 from perfvcs.repository import Repository
-
-Perf = Callable[..., Said]
 
 
 @pytest.fixture

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.exchange.delivery import COLUMNS
-
-Perf = Callable[..., Said]
 
 
 @pytest.fixture

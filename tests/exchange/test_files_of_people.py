@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cases import each
-from conftest import TESTS, Project, Said
+from conftest import TESTS, Perf, Project
 from samples import format_of
 
 from perfvcs import formats
@@ -21,7 +21,6 @@ from perfvcs.formats.ncu import Ncu
 from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
-Perf = Callable[..., Said]
 FOLDER = TESTS / "data" / "formats"
 JSON = sorted(
     path.name

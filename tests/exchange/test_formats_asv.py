@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cases import each
-from conftest import TESTS, Project, Said
+from conftest import TESTS, Perf, Project
 from samples import format_of
 
 from perfvcs import formats
@@ -18,7 +17,6 @@ from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 RESULTS = TESTS / "data" / "asv" / "results"
 FILE = RESULTS / "lab" / "158ec25c-existing-py_python3.json"
 COMMIT = "158ec25cbd3bb4422f469713185a360ff7387a18"

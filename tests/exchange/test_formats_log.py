@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from cases import each
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs import formats
 from perfvcs.errors import UsageError
@@ -16,7 +16,6 @@ from perfvcs.formats import NoResults, log
 from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
 
-Perf = Callable[..., Said]
 LINE = r"(?P<name>\w+): (?P<value>\S+) (?P<unit>\S+)"
 
 

@@ -9,13 +9,13 @@ import json
 import random
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from cases import each
-from conftest import ROOT, TESTS, Project, Said
+from conftest import ROOT, TESTS, Perf, Project
 from msgspec.structs import replace
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from samples import format_of, sample_profile
@@ -28,7 +28,6 @@ from perfvcs.profile import DELAYED, FINE, REPEATED, Job, Metric, Profile, Resou
 from perfvcs.profile.validity import MAX_NAME, MAX_PROFILE, Malformed
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 FOLDER = TESTS / "data" / "formats"
 Value = float | None
 

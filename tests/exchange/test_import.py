@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from conftest import Project, Said
+from conftest import Perf, Project, Said
 from samples import noisy, sample_profile
 
 from perfvcs import formats
@@ -30,7 +30,6 @@ from perfvcs.profile import Profile
 from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 ELSEWHERE = "8c7f6a1d0e5b4c3f2a1908172635445362718090"
 
 

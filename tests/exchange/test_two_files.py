@@ -7,18 +7,16 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Project, Said
+from conftest import ROOT, Perf, Project
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs import formats
 from perfvcs.profile import Environment
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 COMMITS = ("a" * 40, "b" * 40)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from histories import OTHER, SORT, begun, grow, measured, printed, stepped, store
 from msgspec import structs
 from samples import interleaved, noisy, sample_profile
@@ -28,7 +28,6 @@ from perfvcs.index.lines import Line
 from perfvcs.profile import Collected, Metric, Profile, Resources
 from perfvcs.statistics.changepoints.judgement import judge
 
-Perf = Callable[..., Said]
 QUICK = ("--profiles", "0")
 
 REASON = "not measured in turns, and a series needs 6 commits; it has 4 commits"

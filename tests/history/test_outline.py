@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from histories import grow, measured, store
 
 from perfvcs.check import register
@@ -19,8 +18,6 @@ from perfvcs.pictures.sketch import LevelLine, Rise, between, drawn
 from perfvcs.profile.rules import REGISTER_FILE
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
-
-Perf = Callable[..., Said]
 
 
 def published(perf: Perf) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from clusters import DaskCluster, cluster
-from conftest import Project, Said
+from conftest import Perf, Project
 from measuring_machines import MeasuringMachine
 from samples import interleaved, noisy
 
@@ -19,7 +19,6 @@ from perfvcs.repository import Repository
 
 pytestmark = pytest.mark.slow
 
-Perf = Callable[..., Said]
 CONFIGURATION = """
 overlay = ["bench.sh"]
 [[job]]

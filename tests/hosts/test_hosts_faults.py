@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from clusters import DaskCluster, cluster, end
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.hosts.client import Flying, HostsExecutor, Suspicion
 from perfvcs.hosts.cluster import Cluster, HostsLost
@@ -34,7 +34,6 @@ from perfvcs.system.children import MARKER
 
 pytestmark = pytest.mark.slow
 
-Perf = Callable[..., Said]
 CONFIGURATION = """
 overlay = ["bench.py"]
 [hosts]

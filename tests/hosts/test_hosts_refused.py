@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import distributed
 import pytest
 from clusters import DaskCluster, cluster, end, in_fork, local_ssh
-from conftest import Project, Said, need
+from conftest import Perf, Project, need
 
 import perfvcs
 from perfvcs.hosts.cluster import HostsLost
@@ -19,8 +19,6 @@ from perfvcs.hosts.started import through_ssh
 from perfvcs.hosts.tls import Unusable
 from perfvcs.hosts.wire import ParcelFile, lay_out, parcel
 from perfvcs.jobs.config import HostsTable
-
-Perf = Callable[..., Said]
 
 
 def answer_within(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:

@@ -19,7 +19,7 @@ import clusters
 import psutil
 import pytest
 from clusters import DaskCluster, cluster, in_fork, local_ssh
-from conftest import ROOT, Project, Said, lack
+from conftest import ROOT, Perf, Project, lack
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ec import (
     SECP256R1,
@@ -35,7 +35,6 @@ from perfvcs.repository import Repository
 
 pytestmark = pytest.mark.slow
 
-Perf = Callable[..., Said]
 Session = Callable[..., AbstractContextManager[subprocess.Popen[str]]]
 ssh = pytest.fixture(local_ssh)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

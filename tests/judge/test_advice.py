@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from conftest import Project, Said
-
-Perf = Callable[..., Said]
+from conftest import Perf, Project
 
 
 @pytest.mark.parametrize("before", ["", "# Ours\n", "# Ours\n\nText without an end", "\n\n"])

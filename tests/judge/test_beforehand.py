@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from judged import HALF, HARMLESS, WORK
-
-Perf = Callable[..., Said]
 
 BENCH = "import work\n\nprint(work.total(300_000))\n"
 BUILT = """build = ["sh build.sh"]

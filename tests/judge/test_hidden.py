@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from conftest import Perf
 from conftest import Project as Repository
-from conftest import Said
 from judged import HARMLESS, SETTINGS, WORK
 
 from perfvcs.git.project import Project
 from perfvcs.judge.guardcheck import GuardCheck
 from perfvcs.judge.hiddenfiles import HiddenFiles
 from perfvcs.judge.plain import BASE
-
-Perf = Callable[..., Said]
 
 TARGET = 1
 READS = (

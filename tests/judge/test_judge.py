@@ -7,17 +7,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from judged import HALF, HARMLESS, SETTINGS, WORK
 
 from perfvcs.launcher.namespaces import lacking
-
-Perf = Callable[..., Said]
 
 BENCH = "import work\n\nprint(work.total(1_200_000))\n"
 

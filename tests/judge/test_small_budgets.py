@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from judged import HARMLESS, SETTINGS, WORK
 
 from perfvcs.judge.attempt import Attempt
@@ -23,8 +22,6 @@ from perfvcs.judge.judgerequest import JudgeRequest
 from perfvcs.judge.plain import BASE, Plain, Side
 from perfvcs.judge.trials import Trials, Unaffordable, _Executor
 from perfvcs.measure.executor import LocalExecutor
-
-Perf = Callable[..., Said]
 
 
 def trials(tmp_path: Path, seconds: float) -> Trials:

@@ -8,14 +8,13 @@ import json
 import random
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from conftest import Perf, need
 from conftest import Project as Repository
-from conftest import Said, need
 from judged import WORK
 
 from perfvcs.git.blobs import changed_files
@@ -25,8 +24,6 @@ from perfvcs.jobs.spoken import is_data, mentioned
 from perfvcs.judge.candidate import Target, laid_out
 from perfvcs.judge.deciding import ChangedPaths, deciding
 from perfvcs.judge.spoilt import installed
-
-Perf = Callable[..., Said]
 
 FAST = "def total(count):\n    weeks, days = divmod(count, 7)\n    return 21 * weeks + sum(range(days))\n"
 PYTHON = "python bench.py"

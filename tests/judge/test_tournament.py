@@ -7,14 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from judged import HALF, HARMLESS, SETTINGS, WORK
-
-Perf = Callable[..., Said]
 
 BENCH = "import work\n\nprint(work.total(int(open('size.txt').read())))\n"
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from judged import SETTINGS, WORK
-
-Perf = Callable[..., Said]
 
 BENCH = "import work\nfrom benchsize import size\n\nprint(work.total(size()))\n"
 SIZE = "def size():\n    return 1_200_000\n"

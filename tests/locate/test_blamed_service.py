@@ -4,12 +4,9 @@ its processor time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
-Perf = Callable[..., Said]
 SERVER = """import socket
 import sys
 

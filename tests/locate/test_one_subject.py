@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from histories import store
 from msgspec import structs
 from samples import interleaved, noisy
@@ -21,7 +21,6 @@ from perfvcs.repository import Repository
 from perfvcs.repository.lastreport import last_report
 from perfvcs.repository.state import State
 
-Perf = Callable[..., Said]
 Levels = Mapping[str, float]
 METRICS = {
     "wall": Metric("s"),

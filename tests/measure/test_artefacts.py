@@ -5,16 +5,14 @@ change.
 import json
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.repository import Repository
 from perfvcs.repository.leftovers import MOST_COMMITS, MOST_PATHS, Artefacts
 
-Perf = Callable[..., Said]
 SLOW = "#!/bin/sh\nfor number in 1 2 3 4 5 6 7 8 9; do /bin/true; done\n"
 BUILD = 'build = ["cp sort.sh sort", "mkdir -p out/deep", "touch out/deep/log"]'
 

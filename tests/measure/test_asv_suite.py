@@ -6,16 +6,14 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.jobs.proposals import proposals
 from perfvcs.native import python_folder
 
-Perf = Callable[..., Said]
 CONFIGURATION = """{
     // The version of this file.
     "version": 1,

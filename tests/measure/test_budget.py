@@ -6,13 +6,13 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project, Said
 from samples import sample_profile
 
 from perfvcs.measure.budget import Budget, TurnTimes, spend
@@ -21,7 +21,6 @@ from perfvcs.profile import Design, Resources
 from perfvcs.profile.summary import Measured
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 # notes its name, sleeps, and reports a time with the noise that its second argument names
 WORK = """\
 import json, math, os, random, sys, time

@@ -5,18 +5,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said, processes_in
+from conftest import Perf, Project, processes_in
 from waiting import happens
 
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 from perfvcs.system.lock import hold
-
-Perf = Callable[..., Said]
 
 
 def stored(revision: str = "HEAD") -> list[Profile]:

@@ -6,13 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import Said
+from conftest import Perf
 
 from perfvcs import formats
 from perfvcs.check.vocabulary import WORDS
@@ -21,7 +20,6 @@ from perfvcs.measure.typedcommand import Around, expanded, scanned
 from perfvcs.reports.compare import _sentence
 from perfvcs.statistics.multiplicity import PAIRS
 
-Perf = Callable[..., Said]
 SLOW = "python3 -S -c 'sum(range(3_000_000))'"
 QUICK = "python3 -S -c 'sum(range(300_000))'"
 

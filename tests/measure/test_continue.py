@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise, permutations, product
 from pathlib import Path
@@ -15,7 +14,7 @@ from zlib import crc32
 
 import pytest
 from cases import each
-from conftest import Project, Said
+from conftest import Perf, Project, Said
 from waiting import happens
 
 from perfvcs.errors import UsageError
@@ -24,7 +23,6 @@ from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 from perfvcs.store import Store
 
-Perf = Callable[..., Said]
 PERF = [sys.executable, "-P", "-m", "perfvcs"]
 # each execution notes where it ran and with how much padding, and waits where it is told to
 WORK = """\

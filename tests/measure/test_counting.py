@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import read
@@ -17,7 +16,6 @@ from perfvcs.measure.counting import UnitSeconds, affordable
 from perfvcs.plugins.collector import EVERY_UNIT
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 LOOP = "total = 0\nfor i in range({}):\n    total += i\n"
 C_LOOP = """
 #include <stdio.h>

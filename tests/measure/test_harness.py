@@ -2,10 +2,9 @@
 
 import json
 import os
-from collections.abc import Callable
 
 import pytest
-from conftest import Project, Said, need
+from conftest import Perf, Project, need
 
 from perfvcs.collectors._shared import harnessoutput
 from perfvcs.errors import UsageError
@@ -15,7 +14,6 @@ from perfvcs.plugins.collector import Reads
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 GO = """\
 goos: linux
 pkg: example.org/m

@@ -5,16 +5,14 @@ nothing that nobody has agreed to.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.jobs.hazards import hazards
 from perfvcs.jobs.proposals import proposals
 from perfvcs.jobs.starter import Proposal
 
-Perf = Callable[..., Said]
 LOOP = "for round in 1 2 3; do echo $round; done\n"
 
 

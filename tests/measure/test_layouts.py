@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.jobs.config import read
 from perfvcs.measure.builds import run_build, wrapped
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 NAMES = ("crc", "search", "third", "fourth", "fifth")
 FUNCTION = """
 __attribute__((noinline, noclone)) int {0}(int n) {{

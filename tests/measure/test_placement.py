@@ -8,16 +8,14 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.environment import HEAP, Knobs
 from perfvcs.native import python_folder, start_folder
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 # where objects lie that are allocated one after the other, by their distances
 STRIDES = """\
 kept = [bytes(100) for _ in range(60)]

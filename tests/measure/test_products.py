@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs import profile
 from perfvcs.git.project import Project as Git
@@ -19,7 +18,6 @@ from perfvcs.measure.product import read
 from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 SHARED = 'cmd = "./bench 1"\nexecutions = 1'
 
 

@@ -3,14 +3,11 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Callable
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.measure.progress import PlainLines, Terminal
-
-Perf = Callable[..., Said]
 
 
 def test_without_a_terminal_every_tenth_of_the_way_is_a_line(

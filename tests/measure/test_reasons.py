@@ -6,18 +6,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import Proposal
 from perfvcs.launcher.execution import says_why
 from perfvcs.measure.reason import Reason
-
-Perf = Callable[..., Said]
 
 
 @pytest.mark.parametrize(

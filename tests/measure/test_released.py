@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.git import ancestry
 from perfvcs.git import project as git
@@ -18,7 +17,6 @@ from perfvcs.profile.buildidentity import DEPENDENCIES
 from perfvcs.repository import Repository
 
 WORK = "print(sum(range({count})))\n"
-Perf = Callable[..., Said]
 SETTINGS = '[[job]]\nname = "work"\ncmd = "python3 work.py"\nexecutions = 2\nwarmup = 0\n'
 TAGS = ("v1.0", "v1.1.0", "project-1.2", "2024.3.post1", "v2.0rc1", "nightly", "v3")
 

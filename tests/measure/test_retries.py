@@ -4,18 +4,16 @@ else is stored.
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
-from conftest import Project, Said, lack
+from conftest import Perf, Project, lack
 
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.profile.decoding import decode
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 # fails in the turns that a file names, counted over all executions
 FLAKY = (
     'n=$(($(cat "$TURNS/count" 2>/dev/null || echo 0) + 1)); echo $n > "$TURNS/count"; echo "$PWD"'

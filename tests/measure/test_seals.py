@@ -8,13 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.measure.builds import Builds
 from perfvcs.measure.held import SEAL
 from perfvcs.repository import seals
-
-Perf = Callable[..., Said]
 
 # alters every build that is kept, and seals it as perfvcs does
 FORGING = """

@@ -7,11 +7,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs import bench
 from perfvcs.environment.variables import seeded
@@ -19,7 +18,6 @@ from perfvcs.native import python_folder
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 PRINTED = """\
 echo "$@" $PERFVCS_SEED $PYTHONHASHSEED $PERL_HASH_SEED ${#PERFVCS_PADDING} $OWN $([ -e "$2" ] && cat "$2") >> "$DRAWN"
 """

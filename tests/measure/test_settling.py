@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.plan.expected import CHECKING, COLLECTING, USUAL_PAIRS, Estimate
 from perfvcs.statistics.multiplicity import PAIRS
 
-Perf = Callable[..., Said]
 JOBS = """
 [[job]]
 name = "noisy"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
@@ -16,7 +15,6 @@ from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import Proposal
 from perfvcs.measure import trial
 
-Perf = Callable[..., Said]
 MAKEFILE = "all:\n\t@true\nbench:\n\tfalse\ncheck:\n\t@sleep 0.1\n"
 
 

@@ -1,5 +1,5 @@
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, inf, log1p, nan, pi, sqrt
 from random import Random
@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import WALL, interleaved, noisy, sample_profile
 
 from perfvcs.check import compare
@@ -33,8 +33,6 @@ from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources, 
 from perfvcs.profile.summary import Measured
 from perfvcs.repository import Repository
 from perfvcs.statistics.power import detectable, limits, pairs, power
-
-Perf = Callable[..., Said]
 
 
 def store(*profiles: Profile) -> Repository:

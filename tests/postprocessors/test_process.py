@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import noisy, sample_profile
 
 from perfvcs.commands.process import _option, _value
@@ -26,7 +25,6 @@ from perfvcs.profile.workloads import joined
 from perfvcs.reports.process import equation, process
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 CALLS = Job(name="calls", collector="complexity", cmd="./calls")
 
 

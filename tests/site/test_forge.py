@@ -5,13 +5,12 @@ requests.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cases import each
-from conftest import Project, Said
+from conftest import Perf, Project
 from histories import grow, measured, stepped, store
 from hypothesis import given as drawn
 from hypothesis import strategies as st
@@ -20,7 +19,6 @@ from perfvcs.errors import UsageError
 from perfvcs.git.forge import Forge, given, guessed
 from perfvcs.site.diffs import Diff
 
-Perf = Callable[..., Said]
 HASH = "0123456789abcdef0123456789abcdef01234567"
 
 

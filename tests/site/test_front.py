@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from histories import OTHER, PARSE, grow, measured, stepped, store
 from samples import sample_profile
 
@@ -19,7 +18,6 @@ from perfvcs.site import pages
 from perfvcs.site.pages import name_parts
 from perfvcs.site.seriestable import PARTS, prefix
 
-Perf = Callable[..., Said]
 QUICK = ("--profiles", "0")
 
 

@@ -13,7 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from random import Random
@@ -24,7 +24,7 @@ from xml.etree import ElementTree
 import msgspec
 import numpy as np
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from disks import mounted
 from histories import OTHER, PARSE, SORT, grow, measured, stepped, store
 from pictures import ATTACKS
@@ -48,7 +48,6 @@ from perfvcs.site.folder import PATH, Folder
 from perfvcs.site.notable import MOST_COMMITS
 from perfvcs.text.quantity import change, step
 
-Perf = Callable[..., Said]
 QUICK = ("--profiles", "0")
 ATOM = "{http://www.w3.org/2005/Atom}"
 

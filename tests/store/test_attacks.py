@@ -13,13 +13,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project, Said
 from samples import sample_profile
 
 from perfvcs.profile.rules import REGISTER_FILE
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 COMMANDS = [
     ("status",),
     ("log",),

@@ -6,12 +6,11 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import Perf
 from conftest import Project as Tree
-from conftest import Said
 
 from perfvcs.git import changes
 from perfvcs.git.changes import LARGE_FILE, MOST_CHANGED_BYTES, WorkingChanges, difference
@@ -20,7 +19,6 @@ from perfvcs.git.worktree import CheckoutError, checkout
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 HUGE = 1 << 36  # bytes: nobody can read that many in the time of a test
 
 

@@ -2,19 +2,16 @@
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import noisy, sample_profile
 
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
 from perfvcs.profile import Job
 from perfvcs.repository import Repository
-
-Perf = Callable[..., Said]
 
 
 @pytest.fixture

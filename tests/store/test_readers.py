@@ -1,17 +1,15 @@
 """Commands that read leave the disk as it was; only the index, a cache, may follow."""
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs.profile import Collected
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 CACHES = ("index.db", "steps.db")
 LATER = Collected(
     "20261120T094500-000000", "2026-11-20T09:45:00Z", "2026-11-20T09:46:00Z", "perfvcs 0.1.0"

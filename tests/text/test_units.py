@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import doctest
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from cases import each
 from comparisons import STEADY, profile, verdict
-from conftest import Project, Said
+from conftest import Perf, Project
 from histories import grow, measured, printed, stepped, store
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +24,6 @@ from perfvcs.profile.summary import Measured
 from perfvcs.profile.units import base, in_base_units, is_read
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 MS = Metric("ms")
 SLOWER = (STEADY[1] * 1.1).tolist()
 

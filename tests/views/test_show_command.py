@@ -6,13 +6,12 @@ import pty
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from browsing import documents
-from conftest import Project, Said
+from conftest import Perf, Project
 from samples import interleaved, noisy, sample_profile
 
 from perfvcs.profile import Design, Resources
@@ -20,7 +19,6 @@ from perfvcs.profile.decoding import decode
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 
-Perf = Callable[..., Said]
 PERF = str(Path(sys.executable).with_name("perf"))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import shutil
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +12,7 @@ from xml.etree import ElementTree
 import pictures
 import psutil
 import pytest
-from conftest import Project, Said, ending
+from conftest import Perf, Project, ending
 from histories import slowed
 from PIL import Image
 
@@ -24,7 +23,6 @@ from perfvcs.pictures.screenshot import BrowserFailed, Chromium, NoBrowser
 
 pytestmark = pytest.mark.slow
 
-Perf = Callable[..., Said]
 BROWSER = pytest.mark.needs("chromium")
 
 

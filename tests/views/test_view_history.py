@@ -5,7 +5,6 @@ browser and the terminal.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 from bokeh.models import ColumnDataSource, RangeTool, Tabs
 from bokeh.plotting import figure
 from browsing import BROWSER, Opened
-from conftest import Project, Said
+from conftest import Project
 from histories import OTHER, grow, measured, stepped, store
 from samples import interleaved, noisy, sample_profile
 from test_views import columns, figures, words
@@ -38,8 +37,6 @@ from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 from perfvcs.text.characters import columns as width_of
 from perfvcs.views.history import History
-
-Perf = Callable[..., Said]
 
 
 def shown(repository: Repository, name: str = "sort", **options: Any) -> Series:

@@ -8,7 +8,6 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import pictures
 import pytest
 from cases import each
-from conftest import Project, Said
+from conftest import Perf, Project
 from histories import slowed
 from samples import sample_profile
 
@@ -27,8 +26,6 @@ from perfvcs.pictures.listing import Column, Listing, TableRow, listing
 from perfvcs.profile import Design, Job, Metric
 from perfvcs.repository import Repository
 from perfvcs.views.table import Table as View
-
-Perf = Callable[..., Said]
 
 
 def complete(subject: Subject) -> Listing:
