@@ -9,6 +9,7 @@ import copy
 import fcntl
 import gc
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -175,6 +176,11 @@ class Said(NamedTuple):
     code: int
     out: str
     err: str
+
+    @property
+    def document(self) -> Any:
+        """What it printed as JSON."""
+        return json.loads(self.out)
 
 
 Perf = Callable[..., Said]  # runs a command, and checks its exit code

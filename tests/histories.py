@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Sequence
 from random import Random
@@ -99,5 +98,5 @@ def stepped(count: int, place: int, low: float = 0.010, high: float = 0.011) -> 
 
 
 def printed(perf: Perf, *args: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(perf("history", "--json", *args).out)
+    found: dict[str, Any] = perf("history", "--json", *args).document
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tomllib
 from datetime import date, timedelta
 
@@ -37,7 +36,7 @@ def store(*profiles: object) -> None:
 
 def ids(perf: Perf, *revisions: str) -> dict[str, str]:
     """Metric -> the id of its open degradation."""
-    changes = json.loads(perf("check", "--json", *revisions, code=3).out)["changes"]
+    changes = perf("check", "--json", *revisions, code=3).document["changes"]
     return {change["metric"]: change["id"] for change in changes if "id" in change}
 
 
@@ -74,7 +73,7 @@ def test_an_accepted_degradation_does_not_fail_and_is_listed_apart(
     )
     assert rows[place + 1] == "                 the parser checks its input"
     assert "Accepted:" in perf("check", "--markdown").out
-    found = json.loads(perf("check", "--json").out)
+    found = perf("check", "--json").document
     assert found["counts"] == {"accepted": 2}
     assert [change["accepted"] for change in found["changes"]].count("so it does") == 1
     assert f"2 accepted against {one[:10]}" in perf("log").out
@@ -109,7 +108,7 @@ def test_the_accepted_level_holds_against_older_baselines_only(
     assert "more than the accepted +" in beyond
     perf("check", "HEAD~1", "HEAD", code=3)
     accept_all(perf, "HEAD~1", "HEAD", reason="and its output")
-    steps = json.loads(perf("check", "--json", "HEAD~4", "HEAD").out)["changes"]
+    steps = perf("check", "--json", "HEAD~4", "HEAD").document["changes"]
     assert {change["accepted"] for change in steps} == {
         "the parser checks its input; and its output"
     }
@@ -151,7 +150,7 @@ def test_an_acceptance_ends_on_its_day_and_the_report_says_so(project: Project, 
     path.write_text(path.read_text().replace(tomorrow.isoformat(), "2026-01-31"))
     assert "its acceptance ended on 2026-01-31: until the fix" in perf("check", code=3).out
     assert "ended on 2026-01-31" in perf("accept", "--list").out
-    assert json.loads(perf("accept", "--list", "--json").out)[0]["ended"] is True
+    assert perf("accept", "--list", "--json").document[0]["ended"] is True
 
 
 def test_an_accepted_time_takes_the_count_beside_it_along(project: Project, perf: Perf) -> None:
@@ -424,7 +423,7 @@ def test_both_branches_keep_what_they_accepted_when_merged_by_lines(
         accept_all(perf, *pair, reason="the same reason")
         project.commit("accept")
     project.git("merge", "--quiet", "--message", "both", "left")
-    assert len(json.loads(perf("accept", "--list", "--json").out)) == 4
+    assert len(perf("accept", "--list", "--json").document) == 4
     for pair in (commits[:2], commits[1:], [commits[0], commits[2]]):
         assert "2 accepted" in perf("check", *pair).out
 
@@ -447,12 +446,10 @@ def test_a_conflict_is_mended_by_keeping_all_lines(project: Project, perf: Perf)
             if not line.startswith(marks)
         )
     )
-    found = json.loads(perf("accept", "--list", "--json").out)
+    found = perf("accept", "--list", "--json").document
     assert len(found) == 4
     perf("accept", *(word for one in found[:3] for word in ("--remove", one["id"])))
-    assert [one["id"] for one in json.loads(perf("accept", "--list", "--json").out)] == [
-        found[3]["id"]
-    ]
+    assert [one["id"] for one in perf("accept", "--list", "--json").document] == [found[3]["id"]]
 
 
 def test_what_ended_or_grew_is_accepted_anew_in_the_same_place(
@@ -473,7 +470,7 @@ def test_what_ended_or_grew_is_accepted_anew_in_the_same_place(
     assert "more than the accepted" in perf("check", code=3).out
     perf("accept", *known.values(), "--reason", "more")
     perf("check")
-    assert {one["reason"] for one in json.loads(perf("accept", "--list", "--json").out)} == {"more"}
+    assert {one["reason"] for one in perf("accept", "--list", "--json").document} == {"more"}
 
 
 def test_the_page_marks_what_is_accepted(project: Project, perf: Perf) -> None:

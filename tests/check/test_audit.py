@@ -1,5 +1,3 @@
-import json
-
 import pytest
 from conftest import Perf, Project
 from samples import interleaved, noisy
@@ -264,7 +262,7 @@ def test_an_audit_measures_a_revision_against_itself(project: Project, perf: Per
     assert "against itself, measured in turns: 1 session, 1 job in all" in said.out
     headers = Repository.find().index.headers()
     assert [header.design.executions for header in headers] == [6, 6]
-    found = json.loads(perf("check", "--audit", "-n", "5", "--json").out)
+    found = perf("check", "--audit", "-n", "5", "--json").document
     assert (found["sessions"], found["trials"]) == (2, 2)
     perf("check", "--audit")
     assert max(header.design.executions for header in Repository.find().index.headers()) == 30
@@ -317,9 +315,9 @@ def test_the_json_of_a_check_has_the_false_alarms_of_the_series(
     job = Job(name="sort", collector="time", cmd="./sort")
     walls = [noisy(0.01, seed=1), noisy(0.011, seed=2)]
     store(*interleaved([before, commit], walls, job=job))
-    assert json.loads(perf("check", "--json", code=3).out)["false_alarms"] is None
+    assert perf("check", "--json", code=3).document["false_alarms"] is None
     store(*itself(commit))
-    alarms = json.loads(perf("check", "--json", code=3).out)["false_alarms"]
+    alarms = perf("check", "--json", code=3).document["false_alarms"]
     found = audit(Repository.find(), "HEAD")
     assert alarms == {
         "rate": found.rate,

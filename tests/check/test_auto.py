@@ -150,7 +150,7 @@ def test_stored_curves_are_judged_by_the_command(project: Any, perf: Any, method
     said = perf("check", *names, "--method", method, code=3)
     assert "per element (linear), O(log n) -> O(n)" in " ".join(said.out.split())
     assert max(map(len, said.out.splitlines())) <= 80
-    shown = json.loads(perf("check", *names, "--method", method, "--json", code=3).out)
+    shown = perf("check", *names, "--method", method, "--json", code=3).document
     assert "linear" in json.dumps(shown)
 
 

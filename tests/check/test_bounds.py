@@ -5,7 +5,6 @@ metric.
 from __future__ import annotations
 
 import doctest
-import json
 
 import numpy as np
 import pytest
@@ -73,11 +72,11 @@ def test_within_settles_what_lies_within_it_and_delta_keeps_its_meaning(
     perf("check", *measured, "--gate", code=4)
     said = perf("check", *measured, "--strict", "--gate", "--within", "5", code=0)
     assert "inconclusive" not in said.out
-    changes = json.loads(perf("check", *measured, "--json", "--within", "5").out)["changes"]
+    changes = perf("check", *measured, "--json", "--within", "5").document["changes"]
     assert {(one["word"], one["delta"]) for one in changes} == {("same", 0.01)}
     assert all(one["reason"] == bounds.within(one["bound"]) for one in changes)
     perf("check", *measured, "--strict", "--within", "0.5", code=4)
-    again = json.loads(perf("check", *measured, "--json").out)["changes"]
+    again = perf("check", *measured, "--json").document["changes"]
     # what is remembered is the report without it
     assert {one["word"] for one in again} == {"inconclusive"}
 
@@ -162,7 +161,7 @@ def test_a_reachable_delta_settles_four_of_five_equal_comparisons(pairs: int) ->
 
 @pytest.mark.usefixtures("measured")
 def test_perf_plan_proposes_a_delta_that_the_machine_reaches(perf: Perf) -> None:
-    (job,) = json.loads(perf("plan", "--json").out)["jobs"]
+    (job,) = perf("plan", "--json").document["jobs"]
     reached = max(unit["settles"] for unit in job["units"])
     line = next(
         line

@@ -1,4 +1,3 @@
-import json
 from math import log1p
 from typing import Any
 
@@ -138,7 +137,7 @@ def test_the_gate_lets_a_small_degradation_pass(project: Project, perf: Perf) ->
 
 def test_json_and_markdown_hold_the_whole_report(project: Project, perf: Perf) -> None:
     one, two = measured(project, 0.010, 0.011)
-    found = json.loads(perf("check", "--json", code=3).out)
+    found = perf("check", "--json", code=3).document
     assert (found["baseline"], found["target"]) == (one[:10], two[:10])
     assert {change["word"] for change in found["changes"]} == {"degradation"}
     assert perf("check", "--markdown", code=3).out.count("|") > 10
@@ -150,7 +149,7 @@ def test_json_has_the_smallest_effect_that_would_have_been_found(
 ) -> None:
     """By the width of the interval: with ten pairs, 4.5 standard errors are found at 99 %."""
     measured(project, 0.010, 0.011)
-    found = json.loads(perf("check", "--json", code=3).out)
+    found = perf("check", "--json", code=3).document
     assert found["false_alarms"] is None
     for change in found["changes"]:
         half = (log1p(change["high"]) - log1p(change["low"])) / 2
@@ -338,7 +337,7 @@ def test_a_gate_that_settles_nothing_exits_4(project: Project, perf: Perf) -> No
             .out.splitlines()[-1]
             .endswith("0 of 2 comparisons settled")
         )
-    found = json.loads(perf("check", "--gate", "--json", code=4).out)
+    found = perf("check", "--gate", "--json", code=4).document
     assert (found["settled"], found["comparisons"]) == (0, 2)
 
 
@@ -478,7 +477,7 @@ def test_a_range_judges_every_neighbour(project: Project, perf: Perf) -> None:
     assert perf("check", "-q", f"{commits[0]}..", code=3).out.strip() == "; ".join(lines[-2:])
     assert perf("check", f"{commits[2]}..{commits[3]}").out.count("\n") <= 5
     assert [
-        one["target"] for one in json.loads(perf("check", "--json", "HEAD~4..HEAD", code=3).out)
+        one["target"] for one in perf("check", "--json", "HEAD~4..HEAD", code=3).document
     ] == names[1:]
     assert perf("check", "--markdown", "HEAD~4..HEAD", code=3).out.count("**perf check**") == 4
     assert "CPU time" in perf("check", "-v", "HEAD~2..HEAD~1").out
@@ -486,9 +485,7 @@ def test_a_range_judges_every_neighbour(project: Project, perf: Perf) -> None:
         "accept",
         *(
             each["id"]
-            for each in json.loads(perf("check", "--json", "HEAD~3", "HEAD~2", code=3).out)[
-                "changes"
-            ]
+            for each in perf("check", "--json", "HEAD~3", "HEAD~2", code=3).document["changes"]
         ),
         "--reason",
         "wanted",
@@ -519,7 +516,7 @@ def test_a_range_follows_first_parents_and_measured_commits(project: Project, pe
     project.git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
     end = project.git("rev-parse", "HEAD")
     store(*interleaved([start, side, end], [noisy(0.01), noisy(0.02, seed=2), noisy(0.01, seed=3)]))
-    found = json.loads(perf("check", "--json", f"{start}..HEAD").out)
+    found = perf("check", "--json", f"{start}..HEAD").document
     assert [(one["baseline"], one["target"]) for one in found] == [(start[:10], end[:10])]
 
 
@@ -536,7 +533,7 @@ def test_a_range_from_a_branch_compares_commits_with_their_own_parents(
             [fork, side, unrelated], [noisy(0.02), noisy(0.01, seed=2), noisy(0.02, seed=3)]
         )
     )
-    found = json.loads(perf("check", "--json", "side..HEAD").out)
+    found = perf("check", "--json", "side..HEAD").document
     assert [(one["baseline"], one["target"]) for one in found] == [(fork[:10], unrelated[:10])]
     project.git("merge", "--quiet", "--no-ff", "-m", "merge", "side")
     merge = project.git("rev-parse", "HEAD")
@@ -547,7 +544,7 @@ def test_a_range_from_a_branch_compares_commits_with_their_own_parents(
             session="20261121T093000-4f2a92",
         )
     )
-    found = json.loads(perf("check", "--json", "side..HEAD", code=3).out)
+    found = perf("check", "--json", "side..HEAD", code=3).document
     assert [(one["baseline"], one["target"]) for one in found] == [(side[:10], merge[:10])]
 
 

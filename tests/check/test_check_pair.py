@@ -2,7 +2,6 @@
 in, and what its first line says.
 """
 
-import json
 import re
 from collections.abc import Callable
 
@@ -356,10 +355,7 @@ def test_what_is_stored_decides_without_measuring(project: Project, perf: Perf) 
     assert first_line(perf("check", code=None)).startswith(
         f"{head} -> {head}+ (HEAD and its changes in sort.sh): "
     )
-    assert (
-        json.loads(perf("check", "--json", code=None).out)["pair"]
-        == "HEAD and its changes in sort.sh"
-    )
+    assert perf("check", "--json", code=None).document["pair"] == "HEAD and its changes in sort.sh"
     assert "(HEAD and its changes in sort.sh): " in perf("check", "--markdown", code=None).out
     assert f"({head}" not in perf("check", "-v", "HEAD~1", "HEAD", code=None).out
     project.git("checkout", "--quiet", "sort.sh")
@@ -382,10 +378,7 @@ def test_one_revision_that_is_named_is_said_to_be_compared_with_its_parent(
     }
     for name, words in told.items():
         assert first_line(perf("check", name, code=None)).startswith(words)
-        assert (
-            words.split("(")[1][:-3]
-            == json.loads(perf("check", name, "--json", code=None).out)["pair"]
-        )
+        assert words.split("(")[1][:-3] == perf("check", name, "--json", code=None).document["pair"]
 
 
 def rows() -> list[list[str]]:

@@ -4,7 +4,6 @@ its judge is said in every form.
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
@@ -55,9 +54,7 @@ def flat(said: Said) -> str:
 
 
 def judged_by(perf: Perf, *words: str, code: int = 3) -> dict[str, object]:
-    found: dict[str, object] = json.loads(perf("check", "--json", *words, code=code).out)[
-        "judged_by"
-    ]
+    found: dict[str, object] = perf("check", "--json", *words, code=code).document["judged_by"]
     return found | {"differences": named(msgspec.convert(found["differences"], list[Difference]))}
 
 
@@ -532,7 +529,7 @@ def test_what_is_new_or_ignored_does_not_hide_the_rest(project: Project, perf: P
         f"{short}new [[check]] job c, delta 9%, ignored; 1 more), the benchmark bench/run.c and 5"
         " more files" in flat(perf("check", *commits, code=3))
     )
-    document = json.loads(perf("check", "--json", code=3).out)["judged_by"]["differences"]
+    document = perf("check", "--json", code=3).document["judged_by"]["differences"]
     files = ["bench/run.c", "bench/z.c", *empty]
     rules = [f"new [[check]] job {name}, delta 9%, ignored" for name in "abcd"]
     assert document == [
@@ -583,7 +580,7 @@ def test_a_new_module_that_is_taken_for_an_installed_one_is_named(
     named = ("numpy/__init__.py", "other.py", "random.py")
     others = ("lib/__init__.py", "new.py", "own.py", "r.py", "tests/more.py")
     commits = changed(project, before, dict.fromkeys((*named, *others), "\n"))
-    document = json.loads(perf("check", "--json", *commits, code=None).out)
+    document = perf("check", "--json", *commits, code=None).document
     files = {one["what"]: one["files"] for one in document["judged_by"]["differences"]}
     assert files["the stand-in"] == list(named)
 
@@ -612,7 +609,7 @@ def test_a_new_module_that_is_taken_for_one_of_pythons_own_is_named(
     commits.append(project.commit("change", **dict.fromkeys((*named, *others), "\n")))
     walls = [noisy(0.010, seed=1), noisy(0.020, seed=2)]
     Repository.find(create=True).store.add(interleaved(commits, walls), "test")
-    document = json.loads(perf("check", "--json", *commits, code=None).out)
+    document = perf("check", "--json", *commits, code=None).document
     files = {one["what"]: one["files"] for one in document["judged_by"]["differences"]}
     assert files["the stand-in"] == sorted([*named, "textwrap"])
 

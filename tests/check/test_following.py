@@ -4,8 +4,6 @@ that changed.
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from conftest import Project
 from samples import interleaved, noisy, sample_profile
@@ -37,7 +35,7 @@ def test_commits_between_that_nobody_measured_are_to_be_searched(
         "Next: find the commit (2 between are not measured):"
         f" perf bisect {one[:10]} {four[:10]}" in said
     )
-    assert "perf bisect" in json.loads(perf("check", "--json", code=3).out)["next"]
+    assert "perf bisect" in perf("check", "--json", code=3).document["next"]
 
 
 def test_the_commit_of_an_improvement_is_searched_as_one(project: Project, perf: Perf) -> None:
@@ -107,7 +105,7 @@ def test_the_files_that_differ_are_named_the_most_changed_first(
     )
     store(*interleaved([one, two], [noisy(0.01), noisy(0.011, seed=2)]))
     assert "3 files differ: large, a name␉with a tab, small." in perf("check", code=3).out
-    assert json.loads(perf("check", "--json", code=3).out)["files"][0] == "large"
+    assert perf("check", "--json", code=3).document["files"][0] == "large"
     assert "differ" not in perf("check", "HEAD", "HEAD", code=None).out
 
 
@@ -164,8 +162,10 @@ def test_the_functions_that_changed_are_named_below_the_change(
     assert "inside: learn allocates +22 kB (+100 %); gone allocates -4 kB (gone)" in said
     assert "read allocates" not in said
     assert "inside: learn" in perf("check", "--markdown", code=3).out
-    assert json.loads(perf("check", "--json", code=3).out)["causes"]["names: names"][0].startswith(
-        "inside: learn"
+    assert (
+        perf("check", "--json", code=3)
+        .document["causes"]["names: names"][0]
+        .startswith("inside: learn")
     )
 
 

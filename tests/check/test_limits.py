@@ -229,18 +229,16 @@ class TestCommands:
         assert "1 limit exceeded" in said.out
         assert "1 limit exceeded" in perf("log", "-n", "1").out
         assert "1 limit exceeded" in perf("check", "-q", "HEAD~1", "HEAD", code=3).out
-        ruling = json.loads(
-            perf(
-                "judge",
-                "HEAD~1",
-                "HEAD",
-                "--expect",
-                "not-slower=9999%",
-                "--json",
-                "--budget",
-                "40s",
-                code=6,
-            ).out
-        )
+        ruling = perf(
+            "judge",
+            "HEAD~1",
+            "HEAD",
+            "--expect",
+            "not-slower=9999%",
+            "--json",
+            "--budget",
+            "40s",
+            code=6,
+        ).document
         assert ruling["guard"]["limits"]["word"] == "rejected"
         assert "above its limit" in ruling["guard"]["limits"]["said"]

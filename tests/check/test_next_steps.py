@@ -370,10 +370,10 @@ class Report:
         assert said.code in (0, 3, 4), said
         perf_words = [word for word in words if word != "--measure"]
         if words == ("history",):
-            found = json.loads(perf("history", "--json").out)
+            found = perf("history", "--json").document
             self.claims = list(of_history(found))
         else:
-            found = json.loads(perf(*perf_words, "--json", code=None).out)
+            found = perf(*perf_words, "--json", code=None).document
             reports = found if isinstance(found, list) else [found]
             self.claims = [claim for one in reports for claim in of_report("report", one)]
         self.next = next_lines(said.out)
@@ -399,16 +399,16 @@ def answered(perf: Perf, step: list[str]) -> list[Claim]:
     """What a next step says, by its JSON; it must have run as printed before."""
     if step[0] == "check":
         stored = [word for word in step if word != "--measure"]
-        found = json.loads(perf(*stored, "--json", code=None).out)
+        found = perf(*stored, "--json", code=None).document
         pairs = found if isinstance(found, list) else [found]
         return [claim for pair in pairs for claim in of_report("check", pair)]
     if step[0] == "bisect":
-        found = json.loads(perf(*step, "--json", code=None).out)
+        found = perf(*step, "--json", code=None).document
         target, effect = found["target"], found["effect"]
         values = (effect[name] for name in ("value", "low", "high"))
         return [Claim("bisect", target["benchmark"], target["metric"], *values)]
     if step[0] == "blame":
-        found = json.loads(perf("blame", "--stored", *step[1:], "--json").out)
+        found = perf("blame", "--stored", *step[1:], "--json").document
         values = (found[name] for name in ("effect", "low", "high"))
         return [Claim("blame", name_of(found | {"uid": found["unit"]}), found["metric"], *values)]
     return []

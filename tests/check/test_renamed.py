@@ -55,7 +55,7 @@ def renamed(project: Project, perf) -> list[str]:
 def changes(said: Said) -> dict[str, str]:
     return {
         f"{row['job']}/{row['uid']}/{row['metric']}": row["word"]
-        for row in json.loads(said.out)["changes"]
+        for row in said.document["changes"]
     }
 
 
@@ -68,7 +68,7 @@ def test_without_it_one_is_missing_and_one_is_new_and_check_proposes_it(
         "`old name` is missing, and `new` runs the same command: if it was renamed, write "
         'formerly = ["old name"] into that job of perf.toml'
     )
-    assert json.loads(said.out)["renamed"] == [note]
+    assert said.document["renamed"] == [note]
     assert " ".join(note.split()) in " ".join(
         perf("check", renamed[0], renamed[3], code=4).out.split()
     )
@@ -85,10 +85,10 @@ def test_with_it_the_history_goes_on_everywhere(renamed: list[str], project: Pro
     said = perf("check", "--json", renamed[0], renamed[3])
     assert changes(said).keys() == {f"new/{line}" for line in LINES}
     assert "new" not in changes(said).values()
-    assert json.loads(said.out)["renamed"] == []
-    history = json.loads(perf("history", "--json").out)
+    assert said.document["renamed"] == []
+    history = perf("history", "--json").document
     assert (history["series"], history["commits"]) == (len(LINES), 4)
-    trends = json.loads(perf("log", "--json").out)["trends"]
+    trends = perf("log", "--json").document["trends"]
     assert {trend["job"] for trend in trends} == {"new"}
     assert all(None not in trend["values"] for trend in trends)
     for what in ("new", renamed[0]):
@@ -125,7 +125,7 @@ def test_an_acceptance_goes_on(project: Project, perf) -> None:
     project.commit(**{"work.sh": WORK.replace("SECONDS", "1.013")})
     project.commit(**{"work.sh": WORK.replace("SECONDS", "2.027")})
     perf("collect", "--quiet", "--committed", "HEAD~1", "HEAD")
-    found = json.loads(perf("check", "--json", "HEAD~1", "HEAD", code=3).out)
+    found = perf("check", "--json", "HEAD~1", "HEAD", code=3).document
     perf(
         "accept",
         next(row["id"] for row in found["changes"] if row["uid"] == "inner"),
@@ -134,7 +134,7 @@ def test_an_acceptance_goes_on(project: Project, perf) -> None:
     )
     configure(project, "new", 'formerly = ["old name"]')
     # of the unit alone: the shell's own time is the machine's
-    found = json.loads(perf("check", "--json", "HEAD~1", "HEAD", "-u", "inner").out)
+    found = perf("check", "--json", "HEAD~1", "HEAD", "-u", "inner").document
     assert [row["accepted"] for row in found["changes"] if row["uid"] == "inner"] == ["wanted"]
     assert "old name" in (project.root / "perf-accepted.toml").read_text()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -278,7 +277,7 @@ def test_a_wrong_choice_among_rules_names_the_cure(measured: Project, perf: Perf
 
 def test_rules_hold_for_what_is_measured_and_for_ranges(measured: Project, perf: Perf) -> None:
     measured.write("perf.toml", JOB + '[[check]]\nmethod = "ci-overlap"\n')
-    found = json.loads(perf("check", "--json", "HEAD~1..HEAD", code=3).out)
+    found = perf("check", "--json", "HEAD~1..HEAD", code=3).document
     assert {change["method"] for change in found[0]["changes"]} == {"ci-overlap"}
 
 

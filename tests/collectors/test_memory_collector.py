@@ -4,8 +4,6 @@ its profiles.
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from perfvcs import plugins
@@ -45,7 +43,7 @@ def test_a_commit_that_allocates_more_is_a_degradation(project, perf):
     said = perf("check", "HEAD~1", "HEAD", "--json", code=3)
     changed = {
         (change["uid"], change["metric"]): change
-        for change in json.loads(said.out)["changes"]
+        for change in said.document["changes"]
         if change["word"] == "degradation"
     }
     assert changed.keys() == {("work", "peak"), ("work", "bytes"), ("work", "count")}

@@ -4,7 +4,6 @@ front door of the collector.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -315,8 +314,8 @@ def test_a_slower_function_is_found_in_the_tests_that_run_it_and_nowhere_else(pr
     project.commit("a library", **{"lib.py": SLOW.format("0.01"), "test_lib.py": USES})
     project.commit("slower", **{"lib.py": SLOW.format("0.1")})
     said = perf("collect", "HEAD~1", "HEAD", "--json")
-    assert len(json.loads(said.out)["stored"]) == 2 and project.git("status", "--porcelain") == ""
-    report = json.loads(perf("check", "HEAD~1", "HEAD", "--json", code=3).out)
+    assert len(said.document["stored"]) == 2 and project.git("status", "--porcelain") == ""
+    report = perf("check", "HEAD~1", "HEAD", "--json", code=3).document
     slower = {
         change["uid"]
         for change in report["changes"]

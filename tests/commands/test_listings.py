@@ -1,7 +1,5 @@
 """`perf log` and `perf status`."""
 
-import json
-
 import pytest
 from conftest import Perf, Project
 from samples import interleaved, noisy, sample_profile
@@ -58,7 +56,7 @@ def test_collectors_of_one_job_are_distinguished(project: Project, perf: Perf) -
     ]
     units = {row[2]: row[5] for row in rows}
     assert units["memory"] == "MB" and units["time"] in ("ms", "s")  # of a machine under load
-    assert [trend["collector"] for trend in json.loads(perf("log", "--json").out)["trends"]] == [
+    assert [trend["collector"] for trend in perf("log", "--json").document["trends"]] == [
         "time",
         "time",
         "memory",
@@ -69,13 +67,13 @@ def test_the_log_of_nothing_says_what_to_do(project: Project, perf: Perf) -> Non
     project.commit()
     perf("init")
     assert "perf collect" in perf("log").out
-    assert json.loads(perf("log", "--json").out) == {"commits": [], "trends": [], "known": True}
+    assert perf("log", "--json").document == {"commits": [], "trends": [], "known": True}
 
 
 def test_the_log_as_json(project: Project, perf: Perf) -> None:
     commit = project.commit("title")
     store(sample_profile(noisy(0.01), commit=commit))
-    found = json.loads(perf("log", "--json").out)
+    found = perf("log", "--json").document
     assert found["commits"][0]["commit"] == commit
     assert found["commits"][0]["profiles"] == 1
     assert found["trends"][0]["metric"] == "wall"
@@ -107,7 +105,7 @@ def test_the_status_says_what_is_measured_and_what_is_missing(project: Project, 
     assert "the store holds 1 profile" in out
     project.write("new", "x")
     assert "(with uncommitted changes)" in perf("status").out
-    found = json.loads(perf("status", "--json").out)
+    found = perf("status", "--json").document
     assert [(job["job"], job["executions"]) for job in found["jobs"]] == [
         ("sort", 10),
         ("parse", 0),
@@ -128,7 +126,7 @@ def test_the_value_of_a_commit_is_that_of_all_its_sessions(project: Project, per
     assert "n=14 " in row
     assert "14.14 ms" in row
     assert "14.14 ms" in perf("log").out
-    (trend,) = json.loads(perf("log", "--json").out)["trends"]
+    (trend,) = perf("log", "--json").document["trends"]
     assert trend["executions"] == 14
 
 
@@ -137,13 +135,11 @@ def shown(perf: Perf, text: str) -> tuple[int, float, str]:
     ms, and the line below the commit's that starts with a text.
     """
     (wall,) = (
-        trend
-        for trend in json.loads(perf("log", "--json").out)["trends"]
-        if trend["metric"] == "wall"
+        trend for trend in perf("log", "--json").document["trends"] if trend["metric"] == "wall"
     )
     status = perf("status")
     (row,) = (line.split() for line in status.out.splitlines() if line.startswith("  measured  "))
-    jobs = json.loads(perf("status", "--json").out)["jobs"]
+    jobs = perf("status", "--json").document["jobs"]
     (job,) = (job for job in jobs if job["executions"])
     value = wall["values"][-1] * 1000
     assert row[3] == f"n={wall['executions']}" and float(row[4]) == pytest.approx(value, abs=0.1)

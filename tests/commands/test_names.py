@@ -126,16 +126,12 @@ def test_history_takes_a_unit_a_part_and_a_metric_as_printed(
     perf: Perf,
 ) -> None:
     for name in ("run: ascii", "asc", "two words"):
-        assert json.loads(perf("history", name, "--json").out)["series"] == 1
-    assert json.loads(perf("history", "run", "-m", "wall time", "--json").out)["series"] == len(
-        UIDS
-    )
+        assert perf("history", name, "--json").document["series"] == 1
+    assert perf("history", "run", "-m", "wall time", "--json").document["series"] == len(UIDS)
 
 
 def test_jobs_are_named_by_a_part(measured: list[str], perf: Perf) -> None:  # noqa: ARG001
-    assert [one["job"] for one in json.loads(perf("plan", "-j", "loa", "--json").out)["jobs"]] == [
-        "load"
-    ]
+    assert [one["job"] for one in perf("plan", "-j", "loa", "--json").document["jobs"]] == ["load"]
     assert perf("export", "HEAD", "-j", "loa").out.count('"name":"load"') == 1
 
 
@@ -158,7 +154,7 @@ def test_a_degradation_is_accepted_by_a_part_of_its_name(
 ) -> None:
     perf("check", code=3)
     perf("accept", "-r", "why", name)
-    (accepted,) = json.loads(perf("accept", "--list", "--json").out)
+    (accepted,) = perf("accept", "--list", "--json").document
     assert accepted["uid"] == ("ascii" if "asc" in name else "a:b [c]")
 
 

@@ -138,7 +138,7 @@ def printed(perf: Perf, commits: list[str]) -> set[str]:
         names |= found
     for command in ("check", "log", "status", "history", "plan"):
         words = pair if command == "check" else ()
-        found = set(of_json(json.loads(perf(command, *words, "--json", code=None).out)))
+        found = set(of_json(perf(command, *words, "--json", code=None).document))
         assert found, command
         names |= found
     perf("show", *pair, "-o", "page.json", "--no-open")
@@ -271,7 +271,7 @@ def test_a_unit_is_accepted_at_all_of_its_sizes(project: Project, perf: Perf) ->
     perf("check", *commits[-2:], code=3)
     assert "is 2 degradations" in perf("accept", "-r", "why", "find [10]", code=2).err
     perf("accept", "-r", "why", "insert: find, wall time")
-    accepted_sizes = [row["size"] for row in json.loads(perf("accept", "--list", "--json").out)]
+    accepted_sizes = [row["size"] for row in perf("accept", "--list", "--json").document]
     assert sorted(accepted_sizes) == [1, 10, 100]
     assert "accepted already" in perf("accept", "-r", "why", "find [10]:wall", code=2).err
 
@@ -313,22 +313,22 @@ def test_a_filter_leaves_the_same_in_all_commands(project: Project, perf: Perf) 
         ("-j", "old tests", "-u", "test_a", "-m", "wall"),
         ("old tests: test_a, wall time",),
     ):
-        report = json.loads(perf("check", *pair, *filter_, "--json", code=3).out)
+        report = perf("check", *pair, *filter_, "--json", code=3).document
         assert [(row["job"], row["uid"], row["metric"]) for row in report["changes"]] == [
             ("old tests", "test_a", "wall")
         ]
-        trends = json.loads(perf("log", *filter_, "--json").out)["trends"]
+        trends = perf("log", *filter_, "--json").document["trends"]
         found = [(row["benchmark"], row["metric"]) for row in trends]
         assert found == [("old tests: test_a", "wall")]
-        jobs = json.loads(perf("plan", *filter_, "--json").out)["jobs"]
+        jobs = perf("plan", *filter_, "--json").document["jobs"]
         assert [len(job["units"]) for job in jobs] == [1]
-        assert json.loads(perf("history", *filter_, "--json").out)["series"] == 1
-        (row,) = json.loads(perf("status", *filter_, "--json").out)["jobs"]
+        assert perf("history", *filter_, "--json").document["series"] == 1
+        (row,) = perf("status", *filter_, "--json").document["jobs"]
         assert row["benchmark"] == "old tests: test_a"
-        document = json.loads(perf("export", pair[1], *filter_).out)
+        document = perf("export", pair[1], *filter_).document
         assert document["resources"]["uid"]["names"] == ["test_a"]
         assert "cpu" not in document["metrics"]
-    whole = json.loads(perf("check", *pair, "--json", code=3).out)
+    whole = perf("check", *pair, "--json", code=3).document
     assert report["changes"][0] in whole["changes"], "a part of a report says what the whole says"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from dataclasses import dataclass
@@ -46,7 +45,7 @@ def test_one_profile_goes_to_standard_output(perf: Perf, profile: Profile) -> No
         perf("export", "HEAD", "--format", "csv").out
         == "uid,execution,wall [s]\nsort,0,0.01\nsort,1,0.011\nsort,2,0.012\n"
     )
-    assert json.loads(perf("export", "--format", "perun").out)["origin"] == profile.commit
+    assert perf("export", "--format", "perun").document["origin"] == profile.commit
 
 
 def test_a_file_is_written_and_never_overwritten_unasked(perf: Perf, profile: Profile) -> None:

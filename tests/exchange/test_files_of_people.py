@@ -381,7 +381,7 @@ def test_units_with_parts_in_common_have_no_sum(text: str, project: Project, per
     Path("old").write_text(text.format(a=10))
     Path("new").write_text(text.format(a=13))
     perf("import", "old", "new", "--commit", "HEAD~1", "--commit", "HEAD")
-    (whole,) = json.loads(perf("check", "--json").out)["overall"]
+    (whole,) = perf("check", "--json").document["overall"]
     assert whole["effect"] is None
     said = " ".join(perf("check").out.split())
     assert "no sum: its units have parts in common" in said

@@ -4,7 +4,6 @@ them.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import ssl
@@ -357,7 +356,7 @@ def test_status_says_what_is_not_pushed_and_not_pulled(ada: Clone, bob: Clone) -
         "origin: not pushed: 1 profile (perf push), not pulled: 1 profile (perf pull)\n"
         in bob.perf("status").out
     )
-    found = json.loads(bob.perf("status", "--json").out)["remote"]
+    found = bob.perf("status", "--json").document["remote"]
     assert found == {"remote": "origin", "unpushed": 1, "removals": 0, "unpulled": 1}
 
 

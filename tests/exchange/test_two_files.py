@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import os
 import re
 import shutil
@@ -56,7 +55,7 @@ def test_the_better_of_the_two_first_is_an_improvement(folder: Path, perf: Perf)
 
 def test_every_form_of_a_report_is_there(folder: Path, perf: Perf) -> None:
     in_turns(folder)
-    found = json.loads(perf("check", "old.json", "new.json", "--json", code=3).out)
+    found = perf("check", "old.json", "new.json", "--json", code=3).document
     assert (found["baseline"], found["target"]) == ("old.json", "new.json")
     assert (
         perf("check", "old.json", "new.json", "-q", code=3).out
@@ -109,7 +108,7 @@ def test_tables_are_named_after_what_their_names_have_in_common(folder: Path, pe
     table(folder / "nightly-new.csv", 1.0, 1.1, 1.3)
     assert {
         change["job"]
-        for change in json.loads(perf("check", "nightly-old.csv", "nightly-new.csv", "--json").out)[
+        for change in perf("check", "nightly-old.csv", "nightly-new.csv", "--json").document[
             "changes"
         ]
     } == {"nightly"}

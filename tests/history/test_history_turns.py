@@ -161,7 +161,7 @@ def test_the_step_has_the_numbers_of_perf_check(commits: list[str], perf: Perf) 
         (commits[1], "degradation"),
     ]
     for step, (before, after) in zip(steps, [(2, 3), (0, 1)], strict=True):
-        report = json.loads(perf("check", "--json", commits[before], commits[after], code=None).out)
+        report = perf("check", "--json", commits[before], commits[after], code=None).document
         (change,) = [change for change in report["changes"] if change["metric"] == "wall"]
         assert [step[name] for name in ("effect", "low", "high", "p")] == [
             change[name] for name in ("effect", "low", "high", "p")
@@ -173,7 +173,7 @@ def test_a_step_of_a_curve_has_the_levels_of_perf_check_and_their_sizes(
     commits: list[str], perf: Perf
 ) -> None:
     store(*curves(commits[:3], [1.0, 3.0, 3.0]))
-    (change,) = json.loads(perf("check", "--json", commits[0], commits[1], code=3).out)["changes"]
+    (change,) = perf("check", "--json", commits[0], commits[1], code=3).document["changes"]
     assert change["curve"]["at"] == [2000.0, 2000.0]
     steps = {step["size"]: step for step in walls(perf)}
     assert (steps[2000]["before"], steps[2000]["after"]) == (change["baseline"], change["target"])
@@ -210,9 +210,7 @@ def test_sizes_at_which_a_curve_did_not_move_have_no_step(commits: list[str], pe
     ]
     store(found[0], structs.replace(found[1], resources=replace(rows, metrics={"wall": slower})))
     assert (
-        json.loads(perf("check", "--json", commits[0], commits[1], code=3).out)["changes"][0][
-            "word"
-        ]
+        perf("check", "--json", commits[0], commits[1], code=3).document["changes"][0]["word"]
         == "degradation"
     )
     assert sorted(step["size"] for step in walls(perf)) == [1500.0, 2000.0]
@@ -262,9 +260,7 @@ def test_false_alarms_of_many_pairs_are_no_steps(project: Project, perf: Perf) -
     store(*in_turns(commits, [1.0] * 80, seed=11))
     words = {
         change["word"]
-        for report in json.loads(
-            perf("check", "--json", f"{commits[0]}..{commits[-1]}", code=None).out
-        )
+        for report in perf("check", "--json", f"{commits[0]}..{commits[-1]}", code=None).document
         for change in report["changes"]
     }
     assert "same" in words
@@ -345,13 +341,13 @@ def said(perf: Perf, commits: Sequence[str]) -> dict[str, list[str]]:
     pairs = list(pairwise(commits))
     found: dict[str, list[str]] = {"check": [], "log": []}
     for before, after in pairs:
-        report = json.loads(perf("check", "--json", before, after, code=None).out)
+        report = perf("check", "--json", before, after, code=None).document
         found["check"] += [
             change["word"] for change in report["changes"] if change["metric"] == "wall"
         ]
     rows = {
         row["commit"]: row["verdict"]
-        for row in json.loads(perf("log", "--json", "--all", "-n", "99").out)["commits"]
+        for row in perf("log", "--json", "--all", "-n", "99").document["commits"]
     }
     for _, after in pairs:
         found["log"] += list(rows[after]["words"])
@@ -469,7 +465,7 @@ def test_the_newest_of_many_single_values_is_judged_by_their_level(
 
 def checked(perf: Perf, baseline: str, target: str, code: int = 0) -> dict[str, Any]:
     """The only change between two commits."""
-    (change,) = json.loads(perf("check", "--json", baseline, target, code=code).out)["changes"]
+    (change,) = perf("check", "--json", baseline, target, code=code).document["changes"]
     assert isinstance(change, dict)
     return change
 
@@ -554,9 +550,9 @@ def test_few_single_values_support_a_suspicion_and_a_usual_one_settles_nothing(
     commits: list[str], perf: Perf
 ) -> None:
     store(*apart(commits[:7], [1.0] * 6 + [100.0], count=1))
-    report = json.loads(perf("check", "--json", commits[5], commits[6], code=None).out)
+    report = perf("check", "--json", commits[5], commits[6], code=None).document
     assert [change["word"] for change in report["changes"]] == ["suspected"]
-    report = json.loads(perf("check", "--json", commits[4], commits[5], code=None).out)
+    report = perf("check", "--json", commits[4], commits[5], code=None).document
     assert [change["word"] for change in report["changes"]] == ["inconclusive"]
 
 
@@ -578,7 +574,7 @@ def test_single_values_at_a_new_level_are_what_the_history_says(
         pytest.approx(step["high"], abs=0.01),
     )
     assert change["finding"].endswith(f"earlier commits, since {commits[75][:10]}")
-    before = json.loads(perf("check", "--json", commits[73], commits[74], code=None).out)
+    before = perf("check", "--json", commits[73], commits[74], code=None).document
     assert [change["word"] for change in before["changes"]] == ["inconclusive"]
 
 
@@ -637,7 +633,7 @@ def test_the_log_marks_the_steps_of_the_history(commits: list[str], perf: Perf) 
     ]
     assert lines[[line[:10] for line in lines].index(commits[1][:10]) + 1 :][:2].count(mark) == 1
     assert all(len(line) <= 80 for line in lines)
-    document = json.loads(perf("log", "--json").out)
+    document = perf("log", "--json").document
     rows = {row["commit"]: row["steps"] for row in document["commits"]}
     (row,) = [row for row in rows[commits[1]] if row["metric"] == "wall"]
     (step,) = walls(perf)
@@ -678,7 +674,7 @@ def test_where_too_much_would_be_computed_the_log_says_so(
     out = perf("log").out
     assert "too much is measured to look for lasting changes here: perf history\n" in out
     assert "lasting degradation" not in out
-    assert not json.loads(perf("log", "--json").out)["known"]
+    assert not perf("log", "--json").document["known"]
 
 
 # -- what `perf check` has said, and the history does not list --------------------------------------
@@ -733,7 +729,7 @@ def test_what_the_listed_work_settles_is_not_missed_as_time(commits: list[str], 
         for profile, count in zip(times, (1e6, 1.032e6), strict=True)
     ]
     store(*times, *counts)
-    said = json.loads(perf("check", "--json", commits[0], commits[1], code=3).out)["changes"]
+    said = perf("check", "--json", commits[0], commits[1], code=3).document["changes"]
     words = {change["metric"]: (change["word"], change["low"]) for change in said}
     assert words["wall"][0] == "degradation" and words["wall"][1] < 0
     assert [finding["metric"] for finding in printed(perf)["findings"]] == ["instructions"]

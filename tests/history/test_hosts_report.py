@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -85,7 +84,7 @@ def test_hosts_are_listed_with_what_they_measured_and_what_changed(
     assert out[2] == "  2026-11-13: kernel 6.1.1 -> 6.1.2"
     assert out[3] == "old: test, 4 GiB"
     assert perf("hosts", "old").out.count("\n") == 2
-    found = json.loads(perf("hosts", "--json").out)
+    found = perf("hosts", "--json").document
     assert [host["name"] for host in found] == ["lab", "old"]
     assert found[0]["changes"] == [
         {"when": "2026-11-13T09:30:00Z", "changes": ["kernel 6.1.1 -> 6.1.2"]}
@@ -157,7 +156,7 @@ def test_a_host_whose_newest_audits_fail_is_not_trusted(commits: list[str], perf
     store(*audited(commits[-1], 3, good=0.0, bad=0.2))
     (host,), (why,) = zip(*distrusted(Repository.find()).items(), strict=True)
     assert (host, why[:33]) == ("bad", "in its newest audits 100 % of the")
-    listed = {one["name"]: one["audit"] for one in json.loads(perf("hosts", "--json").out)}
+    listed = {one["name"]: one["audit"] for one in perf("hosts", "--json").document}
     assert listed == {
         "good": {"comparisons": 6, "called": 0},
         "bad": {"comparisons": 6, "called": 6},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from random import Random
 from typing import Any
@@ -178,7 +177,7 @@ def test_log_and_show_say_of_a_step_what_the_history_says(project: Project, perf
     rows = [line for line in perf("log", "-n", "80").out.splitlines() if "lasting degr" in line]
     became = [re.search(r"[%\]], (.+?)  sort, wall time$", line) for line in rows]
     assert [match and match[1] for match in became] == ["to check", "undone later"]
-    document = json.loads(perf("log", "-n", "80", "--json").out)
+    document = perf("log", "-n", "80", "--json").document
     steps = [step for row in document["commits"] for step in row["steps"]]
     assert {(step["state"], step["certain"]) for step in steps} == {
         ("open", False),

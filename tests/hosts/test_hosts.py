@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -93,16 +92,16 @@ def test_blocks_are_shared_out_and_none_is_torn_apart(
         2,
         3,
     ]
-    said = json.loads(perf("check", *versions, "--json", code=None).out)
+    said = perf("check", *versions, "--json", code=None).document
     (wall,) = [change for change in said["changes"] if change["metric"] == "wall"]
     assert wall["paired"]
     assert wall["executions"] == [4, 4]
 
 
 def test_a_check_measures_on_hosts(perf: Perf, hosts: DaskCluster, versions: list[str]) -> None:
-    said = json.loads(
-        perf("check", *versions, "--measure", "-n", "2", *hosts.options, "--json", code=None).out
-    )
+    said = perf(
+        "check", *versions, "--measure", "-n", "2", *hosts.options, "--json", code=None
+    ).document
     assert {tuple(change["executions"]) for change in said["changes"]} == {(2, 2)}
     pair = " ".join(version[:10] for version in versions)
     assert f"perf check --measure {pair} --scheduler {hosts.address}" in said["next"]
@@ -130,7 +129,7 @@ def test_a_bisection_measures_several_candidates_at_a_time(
     said = perf(
         "bisect", commits[0], "-u", "task", "-m", "cost", "--seed", "7", *hosts.options, "--json"
     )
-    assert [one["commit"] for one in json.loads(said.out)["named"]] == [commits[25]]
+    assert [one["commit"] for one in said.document["named"]] == [commits[25]]
     candidates = [
         one
         for one in profiles(project)
@@ -182,7 +181,7 @@ def test_the_hosts_of_a_scheduler_are_listed_as_they_are_now(
     out = perf("hosts", *hosts.options).out
     assert out.count("  connected: ") == out.count("  has not measured anything here yet\n") == 2
     perf("collect", versions[0], *hosts.options)
-    listed = json.loads(perf("hosts", *hosts.options, "--json").out)
+    listed = perf("hosts", *hosts.options, "--json").document
     assert {host["name"] for host in listed} == {
         one.environment.notes["worker"] for one in profiles(project)
     }

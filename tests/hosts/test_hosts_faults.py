@@ -294,7 +294,7 @@ def test_a_clock_that_is_a_day_ahead_changes_neither_order_nor_verdict(
             for moment in (one.collected.started, one.collected.ended)
         ]
         assert began - timedelta(seconds=1) < moments[0] <= moments[1] < datetime.now(UTC)
-    (cost,) = [change for change in json.loads(said.out)["changes"] if change["metric"] == "cost"]
+    (cost,) = [change for change in said.document["changes"] if change["metric"] == "cost"]
     assert (cost["word"], cost["executions"]) == ("degradation", [8, 8])
     assert 0.1 / 1.1 - 1e-9 < cost["effect"] < 0.1, (
         "each block has 0.1 more, whichever host measured it"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +35,7 @@ def built(tmp_path: Path) -> Path:
 
 def judged(perf: Perf, *words: str, code: int | None) -> dict[str, Any]:
     said = perf("judge", "--budget", "30s", *words, "--json", code=code)
-    document: dict[str, Any] = json.loads(said.out)
+    document: dict[str, Any] = said.document
     return document
 
 
@@ -135,7 +134,7 @@ def test_only_those_that_files_do_not_decide_compete(worked: Project, perf: Perf
     worked.write("work.py", HARMLESS)
     names.append(patch(worked, "same.patch"))
     options = ("--tournament", *names, "--same-output", "--budget", "30s", "--json")
-    places = json.loads(perf("judge", *options, code=None).out)["places"]
+    places = perf("judge", *options, code=None).document["places"]
     assert [(place["place"], place["ruling"]["target"]) for place in places] == [
         (1, "same.patch"),
         (None, "link.patch"),
@@ -154,7 +153,7 @@ def test_a_tournament_of_which_none_is_left(worked: Project, perf: Perf, other: 
         worked.write("work.py", other)
     names.append(patch(worked, "other.patch"))
     options = ("--tournament", *names, "--same-output", "--budget", "30s", "--json")
-    standings = json.loads(perf("judge", *options, code=6).out)
+    standings = perf("judge", *options, code=6).document
     assert {place["ruling"]["verdict"] for place in standings["places"]} == {"rejected"}
     assert standings["cost"]["pairs"] == 0
 
@@ -165,7 +164,7 @@ def test_one_that_cannot_be_built_beside_one_that_is_wrong(worked: Project, perf
     worked.write("work.py", HALF)
     names.append(patch(worked, "half.patch"))
     options = ("--tournament", *names, "--same-output", "--budget", "30s", "--json")
-    places = json.loads(perf("judge", *options, code=None).out)["places"]
+    places = perf("judge", *options, code=None).document["places"]
     verdicts = {place["ruling"]["target"]: place["ruling"]["verdict"] for place in places}
     assert verdicts == {"unbuilt.patch": "failed", "half.patch": "rejected"}
 
@@ -179,7 +178,7 @@ def test_one_whose_build_leaves_no_room_for_the_hidden_file(worked: Project, per
     hidden = worked.root.parent / "size.txt"
     hidden.write_text("9\n")
     options = ("--tournament", *names, "--hidden", str(hidden), "--same-output", "--budget", "30s")
-    places = json.loads(perf("judge", *options, "--json", code=None).out)["places"]
+    places = perf("judge", *options, "--json", code=None).document["places"]
     rulings = {place["ruling"]["target"]: place["ruling"] for place in places}
     assert rulings["room.patch"]["verdict"] == "failed"
     assert "size.txt: Is a directory" in rulings["room.patch"]["why"]

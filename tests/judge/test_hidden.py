@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -152,7 +151,7 @@ def test_what_a_judgement_says_of_a_hidden_file(
     hidden = project.root.parent / "size.txt"
     hidden.write_text("300000\n")
     words = ("--hidden", str(hidden), "--budget", "15s", *options)
-    document = json.loads(perf("judge", *words, "--json", code=None).out)
+    document = perf("judge", *words, "--json", code=None).document
     assert document["guard"]["hidden"]["word"] == word
     assert document["cost"]["pairs"] > 0
     said = perf("judge", *words, code=None).out

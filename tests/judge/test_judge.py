@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -28,7 +27,7 @@ def worked(project: Project) -> Project:
 def judged(perf: Perf, *words: str, code: int | None = None) -> dict[str, Any]:
     """The ruling, within a minute."""
     said = perf("judge", *words, "--budget", "60s", "--json", code=code)
-    document: dict[str, Any] = json.loads(said.out)
+    document: dict[str, Any] = said.document
     assert said.code == {"proved": 0, "refuted": 3, "not decided": 4, "failed": 5}.get(
         document["verdict"], 6
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from pathlib import Path
@@ -111,7 +110,7 @@ def test_a_budget_that_holds_nothing_ends_undecided(
         project.write("work.py", HARMLESS + f"# {name}\n")
         (project.root / name).write_text(project.git("diff") + "\n")
     said = perf("judge", *options, "--budget", "0.01s", "--json", code=4)
-    document = json.loads(said.out)
+    document = said.document
     rulings = [place["ruling"] for place in document.get("places", ())] or [document]
     assert len(rulings) == (len(options) - 1 if options else 1)
     for ruling in rulings:

@@ -4,7 +4,6 @@ they do proves nothing.
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import time
@@ -462,7 +461,7 @@ def cased(project: Repository) -> Repository:
 
 def judged(perf: Perf, *words: str, code: int | None = None) -> dict[str, Any]:
     said = perf("judge", *words, "--budget", "40s", "--json", code=code)
-    document: dict[str, Any] = json.loads(said.out)
+    document: dict[str, Any] = said.document
     return document
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -45,7 +44,7 @@ def test_candidates_are_ranked_and_ties_are_said(worked: Project, perf: Perf) ->
         names.append(f"{name}.patch")
     worked.git("checkout", "--quiet", "work.py")
     said = perf("judge", "--tournament", "other", *names, "--budget", "60s", "--json", code=None)
-    standings = json.loads(said.out)
+    standings = said.document
     found = [(row["place"], row["ruling"]["target"]) for row in standings["places"]]
     assert sorted(found[:2]) == [(1, "other"), (1, "tenth.patch")]
     assert found[2] == (3, "same.patch")
@@ -75,7 +74,7 @@ def test_the_budget_holds_however_many_take_part(worked: Project, perf: Perf) ->
     worked.commit("Long", **{"size.txt": "6000000\n"})
     names = [patch(worked, f"{number}.patch", HARMLESS + f"# {number}\n") for number in range(6)]
     said = perf("judge", "--tournament", *names, "--budget", "4s", "--json", code=4)
-    standings = json.loads(said.out)
+    standings = said.document
     # sites are made, and what runs when the budget ends comes to its end
     assert standings["cost"]["seconds"] < 4 + 10
     assert {row["ruling"]["verdict"] for row in standings["places"]} == {"not decided"}
@@ -89,7 +88,7 @@ def test_a_command_that_hangs_for_one_leaves_time_for_the_others(
     options = ("--correct", check, "--budget", "40s", "--json")
     said = perf("judge", "--tournament", *names, *options, code=None)
     verdicts = {
-        row["ruling"]["target"]: row["ruling"]["verdict"] for row in json.loads(said.out)["places"]
+        row["ruling"]["target"]: row["ruling"]["verdict"] for row in said.document["places"]
     }
     assert verdicts["hangs.patch"] == "rejected"
     assert verdicts["half.patch"] in ("proved", "not decided")
@@ -106,7 +105,7 @@ def test_hidden_files_are_laid_over_the_base_and_all_candidates(
     hidden.write_text("1300000\n")
     options = ("--hidden", str(hidden), "--budget", "60s", "--json")
     said = perf("judge", "--tournament", *names, *options, code=None)
-    rulings = {row["ruling"]["target"]: row["ruling"] for row in json.loads(said.out)["places"]}
+    rulings = {row["ruling"]["target"]: row["ruling"] for row in said.document["places"]}
     assert rulings["knowing.patch"]["decided_by"]["effect"] > -0.2
     assert rulings["half.patch"]["decided_by"]["effect"] < -0.2
 
@@ -159,6 +158,6 @@ def test_one_that_changes_the_copy_of_the_base_is_rejected_alone(
         patch(worked, "same.patch", HARMLESS),
     ]
     said = perf("judge", "--tournament", *names, "--budget", "30s", "--json", code=None)
-    rulings = {row["ruling"]["target"]: row["ruling"] for row in json.loads(said.out)["places"]}
+    rulings = {row["ruling"]["target"]: row["ruling"] for row in said.document["places"]}
     assert rulings["meddling.patch"]["guard"]["folders"]["word"] == "rejected"
     assert rulings["same.patch"]["guard"]["folders"]["word"] == "passed"

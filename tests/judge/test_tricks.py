@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ def worked(project: Project) -> Project:
 
 def judged(perf: Perf, *words: str, budget: str = "40s", code: int | None = None) -> dict[str, Any]:
     said = perf("judge", *words, "--budget", budget, "--json", code=code)
-    document: dict[str, Any] = json.loads(said.out)
+    document: dict[str, Any] = said.document
     return document
 
 

@@ -61,7 +61,7 @@ def test_asked_again_it_answers_from_what_is_stored(project, perf):
     commits = history(project, stepped(6, 3))
     perf("bisect", commits[0], *ASK)
     count = perf("status").out
-    again = json.loads(perf("bisect", commits[0], "--json").out)
+    again = perf("bisect", commits[0], "--json").document
     assert [one["commit"] for one in again["named"]] == [commits[3]]
     assert perf("status").out == count
     assert again["named"][0]["step"]["value"] == pytest.approx(0.2, abs=0.05)
@@ -69,7 +69,7 @@ def test_asked_again_it_answers_from_what_is_stored(project, perf):
 
 def test_begun_afresh_it_learns_nothing_from_before(project, perf):
     commits = history(project, stepped(9, 5))
-    first = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
+    first = perf("bisect", commits[0], *ASK, "--json").document
     again = perf("bisect", commits[0], *ASK, "--fresh")
     assert "is there a difference?" in again.err
     count = re.search(r"(\d+) builds", again.out)
@@ -80,7 +80,7 @@ def test_begun_afresh_it_learns_nothing_from_before(project, perf):
 
 def test_the_document_has_the_probability_of_every_commit(project, perf):
     commits = history(project, stepped(6, 2))
-    found = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
+    found = perf("bisect", commits[0], *ASK, "--json").document
     assert [row["commit"] for row in found["commits"]] == commits[1:]
     assert found["commits"][1]["probability"] > 0.99
     assert sum(row["probability"] for row in found["commits"]) == pytest.approx(1, abs=0.1)
@@ -102,7 +102,7 @@ def test_only_the_commits_are_printed_for_scripts(project, perf):
 def test_the_commit_has_the_levels_that_check_gives_it_and_the_blame_of_it_is_next(project, perf):
     commits = history(project, stepped(3, 1))
     said = perf("bisect", commits[0], *ASK).out
-    checked = json.loads(perf("check", commits[0], commits[1], *ASK, "--json", code=3).out)
+    checked = perf("check", commits[0], commits[1], *ASK, "--json", code=3).document
     change = checked["changes"][0]
     levels = re.search(r"([\d.]+) -> ([\d.]+) s\n", said)
     assert levels
@@ -133,8 +133,8 @@ def test_others_that_differ_are_named_with_their_units(project, perf):
     again = " ".join(perf("bisect", commits[0], "-m", "cost").out.split())
     assert "nothing was measured: what is stored answers for 2 commits" in again
     assert note[0] in again
-    found = json.loads(perf(*naming[1].split(), note[1], "--json").out)
-    checked = json.loads(perf("check", *naming[1].split()[1:], note[1], "--json", code=3).out)
+    found = perf(*naming[1].split(), note[1], "--json").document
+    checked = perf("check", *naming[1].split()[1:], note[1], "--json", code=3).document
     effect = checked["changes"][0]
     assert (found["effect"]["value"], found["effect"]["low"]) == (effect["effect"], effect["low"])
     assert (found["target"]["uid"], found["target"]["metric"]) == (note[2], "cost")
@@ -165,8 +165,7 @@ def test_a_clock_that_seems_coarse_is_not_followed_where_another_unit_shows_the_
         project.commit(f"change {number}", **{"work.py": units(level)})
         for number, level in enumerate(stepped(3, 2))
     ]
-    said = json.loads(perf("bisect", commits[0], "-m", "cost", "--json").out)
-    assert said["target"]["uid"] == "task"
+    assert perf("bisect", commits[0], "-m", "cost", "--json").document["target"]["uid"] == "task"
 
 
 def test_equal_ends_have_nothing_to_look_for(project, perf):
@@ -297,7 +296,7 @@ def test_merges_are_followed_along_the_first_parent_and_into_the_branch_on_reque
     project.commit("after", other="y")
     said = perf("bisect", commits[0], *ASK)
     assert "merge topic" in said.out and "--merged" in said.out and inside[1][:10] not in said.out
-    found = json.loads(perf("bisect", commits[0], *ASK, "--merged", "--json").out)
+    found = perf("bisect", commits[0], *ASK, "--merged", "--json").document
     assert [one["commit"] for one in found["named"]] == [merge]
     assert [one["commit"] for one in found["within"]["named"]] == [inside[1]]
 
@@ -315,7 +314,7 @@ def test_an_interrupted_bisection_goes_on_with_what_it_has(project, perf):
     assert process.returncode == 130 and not processes_in(project.root)
     stored = json.loads((project.root / ".perf" / "bisections.json").read_bytes())[-1]
     assert stored["sessions"] and not stored["ended"]
-    found = json.loads(perf("bisect", "--json", code=None).out)
+    found = perf("bisect", "--json", code=None).document
     assert (found["good"], found["bad"]) == (commits[0], commits[-1])
     assert [one["commit"] for one in found["named"]] == [commits[4]]
     assert set(found["sessions"]) >= {one["session"] for one in stored["sessions"][:1]}
@@ -341,7 +340,7 @@ def test_without_ends_it_begins_before_the_step_of_the_history(project, perf):
     perf(
         "collect", *(commits[number] for number in (0, 1, 2, 4, 5, 6, 10, 11, 12, 13, 14, 15)), "-q"
     )
-    found = json.loads(perf("bisect", *ASK, "--json").out)
+    found = perf("bisect", *ASK, "--json").document
     assert [one["commit"] for one in found["named"]] == [commits[9]]
     assert found["good"] in commits[:9]
 
@@ -354,7 +353,7 @@ def test_suspects_are_listed_without_measuring(project, perf):
     said = perf("bisect", first, "--dry-run")
     assert third[:10] in said.out and "documents" not in said.out
     assert "1 suspect, 1 commit changes nothing" in said.out
-    rows = json.loads(perf("bisect", first, "--dry-run", "--json").out)["commits"]
+    rows = perf("bisect", first, "--dry-run", "--json").document["commits"]
     assert [row["suspect"] for row in rows] == [False, True]
     assert rows[1]["prior"] > 0.9 and sum(row["prior"] for row in rows) == pytest.approx(1)
 
@@ -364,9 +363,9 @@ def test_what_no_benchmark_can_run_is_no_suspect_before_anything_is_measured(pro
     first = project.commit("one", **{"work.py": work(1.0)})
     project.commit("aside", **{"unused.py": "def other():\n    return 1\n"})
     project.commit("a level", **{"work.py": work(1.5)})
-    rows = json.loads(perf("bisect", first, "--dry-run", "--json").out)["commits"]
+    rows = perf("bisect", first, "--dry-run", "--json").document["commits"]
     assert [row["suspect"] for row in rows] == [False, True]
-    left_out = json.loads(perf("select", "HEAD~2", "HEAD~1", "--json").out)["benchmarks"]
+    left_out = perf("select", "HEAD~2", "HEAD~1", "--json").document["benchmarks"]
     assert [row["run"] for row in left_out] == [False]
 
 

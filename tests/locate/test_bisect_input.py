@@ -48,7 +48,7 @@ def test_it_can_be_interrupted_at_every_stage_and_goes_on(project, perf, sign):
     assert not processes_in(project.root)
     places = project.root / ".perf" / "worktrees"
     assert not places.exists() or not list(places.iterdir())
-    found = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
+    found = perf("bisect", commits[0], *ASK, "--json").document
     assert [one["commit"] for one in found["named"]] == [commits[4]]
     assert perf("fsck").code == 0
 
@@ -79,7 +79,7 @@ def test_a_range_of_ten_thousand_commits_takes_as_many_builds_as_halving(project
     )
     project.git("reset", "--quiet", "--hard", "main")
     assert "too many to be read" in perf("bisect", commits[0], "--dry-run").out
-    found = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
+    found = perf("bisect", commits[0], *ASK, "--json").document
     assert [
         found["commits"].index(row) + 1 for row in found["commits"] if row["probability"] > 0.99
     ] == [culprit]
@@ -142,12 +142,12 @@ def test_counts_of_instructions_guide_it_where_time_is_asked_for(project, perf):
         project.commit(f"change {number}", **{"work.c": program})
         for number, program in enumerate(programs)
     ]
-    found = json.loads(perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json").out)
+    found = perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json").document
     assert [one["commit"] for one in found["named"]] == [commits[6]]
     assert {commits[0], commits[-1], commits[5], commits[6]} <= found["counted"].keys()
     assert found["counted"][commits[6]] > 1.5 * found["counted"][commits[5]]
     assert (
-        json.loads(perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json").out)["commits"]
+        perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json").document["commits"]
         == found["commits"]
     ), "again"
     text = perf("bisect", commits[0], "-m", "cpu", "-u", "work").out
@@ -170,7 +170,7 @@ def test_counts_of_instructions_say_where_to_look_if_times_show_nothing(project,
     said = " ".join(perf("bisect", commits[0], "-m", "cpu", "-u", "work", code=4).out.split())
     assert "instructions, whose counts repeat, do differ: +" in said
     assert f"{commits[6][:10]} " in said and not any(commit[:10] in said for commit in commits[1:5])
-    found = json.loads(perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json", code=4).out)
+    found = perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json", code=4).document
     assert found["ended"] == "unproved" and not found["named"]
     assert found["instructions"]["effect"] > 0.1
     assert found["instructions"]["commits"][commits[6]] > 0.9
@@ -187,7 +187,7 @@ def test_the_first_execution_in_a_checkout_does_not_count(project, perf):
         commits.append(
             project.commit(f"change {number}", **{"work.py": f"{text}ignored = {number}\n"})
         )
-    found = json.loads(perf("bisect", commits[0], *ASK, "--json").out)
+    found = perf("bisect", commits[0], *ASK, "--json").document
     assert [one["commit"] for one in found["named"]] == [commits[5]]
     between = [row["value"] for row in found["commits"][:-1] if row["value"] is not None]
     assert len(between) >= 2 and max(between) < 1.3
@@ -216,7 +216,7 @@ def test_a_full_disk_ends_it_in_one_line_and_is_held_against_no_commit(project, 
     )
     disk.unlink()
     disk.symlink_to("/dev/null")
-    found = json.loads(perf("bisect", "--json").out)
+    found = perf("bisect", "--json").document
     assert [one["commit"] for one in found["named"]] == [commits[4]]
     assert len(found["sessions"]) > 1 and not [row for row in found["commits"] if row["skipped"]]
 
@@ -224,7 +224,7 @@ def test_a_full_disk_ends_it_in_one_line_and_is_held_against_no_commit(project, 
 def test_what_a_bisection_found_is_what_check_says(project, perf):
     commits = history(project, stepped(9, 5, 0.05), noise=0.01)
     perf("bisect", commits[0], *ASK)
-    said = json.loads(perf("check", commits[4], commits[5], "--json", code=3).out)
+    said = perf("check", commits[4], commits[5], "--json", code=3).document
     assert "degradation" in json.dumps(said)
     assert perf("check", commits[4], commits[5], "--bisect-codes", code=1).code == 1
 
@@ -282,7 +282,7 @@ def test_a_run_of_thirty_commits_is_built_in_part(project, perf, tmp_path, broke
     ]
     inside = culprit in range(broken[0], broken[1] + 1)
     said = perf("bisect", commits[0], *ASK, "--json", code=4 if inside else 0)
-    found = json.loads(said.out)
+    found = said.document
     failed = [row["commit"] for row in found["commits"] if row["skipped"]]
     assert 1 <= len(failed) <= 16 and set(failed) <= set(commits[slice(*broken)])
     assert len(built.read_text().splitlines()) <= len(failed) + 14, "what fails is built once"

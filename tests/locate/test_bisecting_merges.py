@@ -31,7 +31,7 @@ def merged(project: Project, title: str, *branches: str, ways: tuple[str, ...] =
 
 
 def found(perf, *words: str):
-    return json.loads(perf("bisect", *words, *ASK, "--json").out)
+    return perf("bisect", *words, *ASK, "--json").document
 
 
 def named(document):

@@ -4,7 +4,6 @@ the proof.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -75,7 +74,7 @@ def unwrapped(out):
 
 def blamed(perf, *args, code=0):
     ask = ("blame", "work", "--metric", "bytecodes", "-q", "--json")
-    return json.loads(perf(*ask, *args, code=code).out)
+    return perf(*ask, *args, code=code).document
 
 
 SLOWER = (
@@ -319,7 +318,7 @@ def test_a_page_that_cannot_be_written_is_one_line(library, perf):
 
 def test_sarif_points_to_the_lines(library, perf):
     changed(library, SLOWER)
-    log = json.loads(perf("blame", "work", "--metric", "bytecodes", "-q", "--sarif").out)
+    log = perf("blame", "work", "--metric", "bytecodes", "-q", "--sarif").document
     place = log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert place == {
         "artifactLocation": {"uri": "library.py"},
@@ -485,7 +484,7 @@ def test_a_version_that_does_not_build_without_a_hunk_is_tried_with_more(program
     program.commit(
         "linear", **{"search.c": changed.replace("find(keys, 500, i)", "find(0, keys, 500, i)")}
     )
-    found = json.loads(perf("blame", "search", "-q", "--json").out)
+    found = perf("blame", "search", "-q", "--json").document
     assert found["verdict"] == "proved"
     assert found["trials"][0]["name"] == "find"
 
@@ -599,7 +598,7 @@ def test_without_valgrind_allocations_name_the_function(buffers, perf):
         "strcpy(copy, text);", "memset(copy, 0, strlen(text) + 100000);\n    strcpy(copy, text);"
     )
     buffers.commit("room", **{"search.c": slower.replace("int sum = 0", "int sum = 1 - 1")})
-    found = json.loads(perf("blame", "search", "-q", "--json").out)
+    found = perf("blame", "search", "-q", "--json").document
     assert found["metric"] == "cpu" and STRIPPED_NOTE in found["notes"]
     assert found["suspects"][0]["name"] == "copied"
 
@@ -609,7 +608,7 @@ def test_without_valgrind_allocations_name_the_function(buffers, perf):
 def test_a_program_that_names_no_lines_has_its_changed_function_blamed(program, perf, flag):
     program.write("perf.toml", (program.root / "perf.toml").read_text().replace("-g ", flag))
     program.commit("linear", **{"search.c": C.replace(BINARY, LINEAR)})
-    found = json.loads(perf("blame", "search", "-q", "--json").out)
+    found = perf("blame", "search", "-q", "--json").document
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "find")
 
 
@@ -671,7 +670,7 @@ def test_templates_and_lambdas_of_cpp_are_named(project, perf, level):
             "table.cpp": CPP.replace(FASTER, SLOWER_CPP).replace("long sum = 0", "long sum = 1 - 1")
         },
     )
-    found = json.loads(perf("blame", "table", "-q", "--json").out)
+    found = perf("blame", "table", "-q", "--json").document
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "Table::find")
 
 
@@ -706,7 +705,7 @@ def test_a_function_inside_the_body_of_a_changed_one_is_tried_after_it(program, 
         "return keys[place]", "return keys[place] / (place % 3 + 1) * (place % 3 + 1)"
     )
     program.commit("slower", **{"search.c": slower.replace("int found = 0;", "int found = 1 - 1;")})
-    found = json.loads(perf("blame", "search", "-q", "--json").out)
+    found = perf("blame", "search", "-q", "--json").document
     assert (found["verdict"], found["trials"][-1]["name"]) == ("proved", "cell")
 
 
@@ -720,7 +719,7 @@ def test_a_function_inside_the_body_of_its_caller_is_named_before_others(program
         "return keys[place]", "return keys[place] / (place % 3 + 1) * (place % 3 + 1)"
     )
     program.commit("slower", **{"search.c": slower.replace("key % 7", "key % 7 + 0")})
-    found = json.loads(perf("blame", "search", "-q", "--json").out)
+    found = perf("blame", "search", "-q", "--json").document
     assert (found["verdict"], found["suspects"][0]["name"]) == ("proved", "cell")
 
 

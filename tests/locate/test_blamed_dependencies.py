@@ -4,7 +4,6 @@ without a network.
 
 from __future__ import annotations
 
-import json
 import sys
 import zipfile
 
@@ -63,7 +62,7 @@ def pinned(project, tmp_path):
 
 
 def blamed(perf):
-    return json.loads(perf("blame", "work", "--metric", "bytecodes", "-q", "--json").out)
+    return perf("blame", "work", "--metric", "bytecodes", "-q", "--json").document
 
 
 def test_the_new_version_of_a_dependency_in_the_old_environment_proves_that_it_is_the_cause(

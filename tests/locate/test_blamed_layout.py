@@ -4,8 +4,6 @@ valgrind cannot run.
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from test_blame import unwrapped
 
@@ -68,7 +66,7 @@ def walking(project):
 @pytest.mark.needs("gcc", "valgrind")
 @pytest.mark.usefixtures("walking")
 def test_where_time_differs_and_every_count_agrees_both_figures_and_what_is_left_are_named(perf):
-    found = json.loads(perf("blame", "walk", "-q", "--json").out)
+    found = perf("blame", "walk", "-q", "--json").document
     assert (found["verdict"], found["metric"], found["trials"]) == ("same counts", "cpu", [])
     assert found["effect"] > 0.2
     (count,) = found["counts"]
@@ -83,7 +81,7 @@ def test_where_time_differs_and_every_count_agrees_both_figures_and_what_is_left
 @pytest.mark.usefixtures("walking")
 def test_without_valgrind_a_function_that_nobody_calls_is_not_tried(perf, monkeypatch):
     monkeypatch.setattr(valgrind, "version", lambda: "")
-    found = json.loads(perf("blame", "walk", "-q", "--json").out)
+    found = perf("blame", "walk", "-q", "--json").document
     assert (found["verdict"], found["trials"]) == ("not seen", [])
     assert [one["name"] for one in found["suspects"]] == ["unused_helper"]
     said = "\n".join(unwrapped(perf("blame", "--stored", "-v").out))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from test_blame import unwrapped
 
@@ -60,10 +58,10 @@ def test_the_hunk_of_a_text_is_named_and_proved_among_others(project, perf):
     assert said[2] == "hunk:  count.awk:3-4 (-0 +2)"
     assert said[3].startswith("proof: proved: ")
     assert "also:  1 other file changed: README.md" in said
-    found = json.loads(perf("blame", "--stored", "--json").out)
+    found = perf("blame", "--stored", "--json").document
     ranked = [(one["path"], one["name"]) for one in found["suspects"]]
     assert ranked[-1][0] == "other.rb" and ("count.awk", "lines 3-4") in ranked
-    sarif = json.loads(perf("blame", "--stored", "--sarif").out)
+    sarif = perf("blame", "--stored", "--sarif").document
     (place,) = sarif["runs"][0]["results"][0]["locations"]
     assert place["physicalLocation"]["region"] == {"startLine": 3, "endLine": 4}
 
@@ -78,7 +76,7 @@ def test_of_many_hunks_the_one_is_found_by_halves(project, perf):
     changed = program.replace("return 1", "return 7")
     loop = "for (n = 0; n < 20000; n++) m += n; return 13"
     commit(project, "slower", many_awk=changed.replace("return 73", loop))
-    found = json.loads(perf("blame", "work", "-q", "--json").out)
+    found = perf("blame", "work", "-q", "--json").document
     assert found["verdict"] == "proved" and found["changed"] == 11
     assert [one["name"] for one in found["trials"]] == ["line 41"]
 

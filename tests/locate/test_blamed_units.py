@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import pytest
@@ -115,7 +114,7 @@ def stored(project, units, job="tests", metric="wall"):
 
 
 def blamed(perf, *args, code=0):
-    return json.loads(perf("blame", *args, "-q", "--json", code=code).out)
+    return perf("blame", *args, "-q", "--json", code=code).document
 
 
 @pytest.mark.usefixtures("no_valgrind")

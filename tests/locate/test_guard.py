@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import pytest
@@ -42,7 +41,7 @@ def library(project):
 
 
 def test_the_score_is_the_share_that_was_noticed_and_what_is_unguarded_is_named(library, perf):
-    found = json.loads(perf("mutate", "-n", "9", "-q", "--json").out)
+    found = perf("mutate", "-n", "9", "-q", "--json").document
     by_function = {(one["rule"], one["function"]): one["noticed"] for one in found["planted"]}
     assert by_function == {
         ("extra pass", "total"): True,

@@ -4,7 +4,6 @@ is not understood is kept.
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 
@@ -155,7 +154,7 @@ CPP = """#include <type_traits>
 
 def kept(perf) -> bool:
     """Whether the change touches the only benchmark."""
-    return bool(json.loads(perf("select", "HEAD~1..HEAD", "--json").out)["run"])
+    return bool(perf("select", "HEAD~1..HEAD", "--json").document["run"])
 
 
 @pytest.mark.needs("g++")

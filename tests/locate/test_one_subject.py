@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 
@@ -91,7 +90,7 @@ def test_all_commands_choose_the_benchmark_with_which_check_begins(
     commits = tuple(project.commit(text, **{"work.sh": f": {text}\n"}) for text in ("a", "b"))
     store(*profiles(commits, units))
     # what was said before it was accepted is not what is said now
-    changes = json.loads(perf("check", *commits, "--json", code=None).out)["changes"]
+    changes = perf("check", *commits, "--json", code=None).document["changes"]
     accepted = [one["id"] for one in changes if one["uid"] == "accepted" and "id" in one]
     if accepted:
         perf("accept", *accepted, "--reason", "it has to be")
@@ -99,9 +98,9 @@ def test_all_commands_choose_the_benchmark_with_which_check_begins(
     report = last_report(repository, *map(State, commits), EVERYTHING)
     assert report
     blamed = moved(report, EVERYTHING, matrix(load(project.root / "perf.toml")))
-    bisected = json.loads(perf("bisect", *commits, "--dry-run", "--json").out)
-    history = json.loads(perf("history", "--json").out)
-    log = json.loads(perf("log", "--json").out)
+    bisected = perf("bisect", *commits, "--dry-run", "--json").document
+    history = perf("history", "--json").document
+    log = perf("log", "--json").document
     chosen = [
         blamed and blamed.change.uid,
         bisected["target"]["uid"],
@@ -109,7 +108,7 @@ def test_all_commands_choose_the_benchmark_with_which_check_begins(
         log["commits"][0]["steps"][0]["uid"],
     ]
     assert chosen == [expected] * 4
-    sentence = json.loads(perf("check", *commits, "--json", code=None).out)["sentence"]
+    sentence = perf("check", *commits, "--json", code=None).document["sentence"]
     assert re.match(rf"work(: {expected})? became|no.* beyond what is accepted", sentence), sentence
 
 

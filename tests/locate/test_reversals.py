@@ -4,7 +4,6 @@ than that where less shows it.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 
@@ -32,7 +31,7 @@ def blame(project, perf):
         project.write("perf.toml", CONFIG)
         project.commit("old", **old)
         project.commit("new", **new)
-        return json.loads(perf("blame", "--metric", metric, "-q", "--json").out)
+        return perf("blame", "--metric", metric, "-q", "--json").document
 
     return run
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import sqlite3
@@ -97,7 +96,7 @@ def measured(project):
 
 def chosen(perf, *words: str) -> dict[str, str]:
     """The benchmarks that can be touched, with the reasons."""
-    found = json.loads(perf("select", "--json", *words).out)
+    found = perf("select", "--json", *words).document
     assert found["run"] + found["left_out"] == len(found["benchmarks"])
     return {row["benchmark"]: row["reason"] for row in found["benchmarks"] if row["run"]}
 
@@ -159,7 +158,7 @@ def test_an_empty_list_is_no_failure(measured, perf):
         "nothing changed that a benchmark can notice\nleft out (6)"
         in perf("select", "HEAD~1..HEAD", code=0).out
     )
-    assert json.loads(perf("select", "HEAD..HEAD", "--json", code=0).out)["run"] == 0
+    assert perf("select", "HEAD..HEAD", "--json", code=0).document["run"] == 0
 
 
 def test_a_document_that_a_source_reads_is_data(measured, perf):
@@ -396,13 +395,13 @@ def test_what_is_left_out_is_not_measured_and_inherits(project, perf):
     project.commit("square", **{"lib.py": LIBRARY.replace("i * i", "i ** 2")})
     said = perf("collect", "--select", "--sample", "0", "--json")
     assert "left out, since the change cannot touch it" not in said.out
-    stored = {row["job"] for row in json.loads(said.out)["stored"]}
+    stored = {row["job"] for row in said.document["stored"]}
     assert stored == {"one", "tests"}
     repository = Repository.find(project.root)
     profiles = [profile for _, profile in repository.store.read_many(paths_of(repository, "HEAD"))]
     (tests,) = (profile for profile in profiles if profile.job.collector == "pytest")
     assert tests.resources.names == [WORK], "the other test did not run"
-    report = json.loads(perf("check", "--json", code=None).out)
+    report = perf("check", "--json", code=None).document
     assert (
         set(report["untouched"]) == {"two", f"tests: {OTHER}"}
         and report["inherits"] == project.git("rev-parse", "HEAD~1")[:10]
@@ -427,9 +426,9 @@ def test_a_sample_of_what_is_left_out_is_measured_and_counted(project, perf):
     perf("collect")
     project.commit("square", **{"lib.py": LIBRARY.replace("i * i", "i ** 2")})
     said = perf("check", "--measure", "--select", "--sample", "1", "-n", "5", "--json", code=None)
-    report = json.loads(said.out)
+    report = said.document
     assert report["untouched"] == [] and "two" in {change["job"] for change in report["changes"]}
-    assert json.loads(perf("select", "--json").out)["sampled"]["measured"] == 1
+    assert perf("select", "--json").document["sampled"]["measured"] == 1
 
 
 @pytest.mark.usefixtures("measured")

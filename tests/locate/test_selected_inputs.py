@@ -4,8 +4,6 @@ documents, and programs that make code.
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 C = "#include <stdio.h>\nint main(void) { return 0; }\n"
@@ -36,7 +34,7 @@ def kept(project, perf):
             },
         )
         project.commit("change", **{changed: text})
-        found = json.loads(perf("select", "--json", "HEAD~1..HEAD").out)
+        found = perf("select", "--json", "HEAD~1..HEAD").document
         return {row["benchmark"].split()[0] for row in found["benchmarks"] if row["run"]}
 
     return kept

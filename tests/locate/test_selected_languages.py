@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 JOBS = """
@@ -27,7 +25,7 @@ def chosen(project, perf):
         first = {"py/work.py": WORK, "pl/work.pl": "print 1;\n", changed: "old\n", **files}
         project.commit("first", **first)
         project.commit("change", **{changed: "new\n"})
-        found = json.loads(perf("select", "--json", "HEAD~1..HEAD").out)
+        found = perf("select", "--json", "HEAD~1..HEAD").document
         rows = found["benchmarks"]
         return {row["job"]: (row["run"], row["reason"]) for row in rows}
 
@@ -74,5 +72,5 @@ def test_a_record_older_than_a_changed_program_is_not_trusted(project, perf) -> 
     assert perf("collect", "-n", "1", "-q").code == 0
     project.commit("js", **{"js/a.js": "2\n"})
     project.commit("other", **{"py/other.py": "def other():\n    return 2\n"})
-    (row,) = json.loads(perf("select", "--json", "HEAD~1..HEAD").out)["benchmarks"]
+    (row,) = perf("select", "--json", "HEAD~1..HEAD").document["benchmarks"]
     assert row["run"] and "js/a.js changed, which is known by file only" in row["reason"]

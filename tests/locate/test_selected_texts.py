@@ -4,8 +4,6 @@ the order of imports, unnamed files.
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 OTHER = "import lib\n"
@@ -32,7 +30,7 @@ def kept(project, perf):
         }
         project.commit("first", **(before if old is None else before | {changed: old}))
         project.commit("change", **{changed: new})
-        found = json.loads(perf("select", "--json", "HEAD~1..HEAD").out)
+        found = perf("select", "--json", "HEAD~1..HEAD").document
         return {row["benchmark"] for row in found["benchmarks"] if row["run"]}
 
     return kept

@@ -2,7 +2,6 @@
 change.
 """
 
-import json
 import re
 import subprocess
 from pathlib import Path
@@ -29,7 +28,7 @@ def built(project: Project) -> Project:
 
 def dirty(perf: Perf) -> dict[str, list[str]]:
     """What `perf status` says of the working tree: its changes, and the artefacts there."""
-    found = json.loads(perf("status", "--json").out)
+    found = perf("status", "--json").document
     assert (found["dirty"], found["changed"]) == (bool(found["changes"]), len(found["changes"]))
     return {"changes": found["changes"], "artefacts": found["artefacts"]}
 

@@ -3,7 +3,6 @@
 # ruff: noqa: ARG001 - fixtures that only prepare
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Sequence
@@ -53,7 +52,7 @@ def order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def executions(said: Said) -> dict[str, int]:
-    return {row["job"]: row["executions"] for row in json.loads(said.out)["stored"]}
+    return {row["job"]: row["executions"] for row in said.document["stored"]}
 
 
 def test_a_budget_that_is_large_enough_changes_nothing(

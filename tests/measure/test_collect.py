@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import signal
@@ -302,7 +301,7 @@ def test_json_says_what_was_stored_and_what_failed(project: Project, perf: Perf)
     )
     head = project.commit(**{"perf.toml": jobs})
     said = perf("collect", "--json", code=5)
-    found = json.loads(said.out)
+    found = said.document
     assert [(row["commit"], row["job"]) for row in found["stored"]] == [(head, "good")]
     assert found["failed"][0]["job"] == "bad"
     assert said.err.count("failed: bad on ") == 1
@@ -315,7 +314,7 @@ def test_a_job_is_asked_for_by_its_name_or_its_whole_label(project: Project, per
     assert [profile.job.label for profile in stored()] == ["work 20"]
     perf("collect", "-j", "work")
     assert sorted(profile.job.label for profile in stored()) == ["work 10", "work 20", "work 20"]
-    assert json.loads(perf("export", "-j", "work 10").out)["job"]["workload"] == "10"
+    assert perf("export", "-j", "work 10").document["job"]["workload"] == "10"
     assert (
         "no job is called `work 30`; did you mean `'work 20'`?"
         in perf("export", "-j", "work 30", code=2).err
@@ -514,7 +513,7 @@ def test_environments_beyond_keep_go_and_status_and_gc_say_what_they_take(
     said = perf("status").out
     assert "2 virtual environments take " in said
     assert "([python] keep = 1; `perf gc` enforces it)" in said
-    assert json.loads(perf("status", "--json").out)["pythons"]["environments"] == 2
+    assert perf("status", "--json").document["pythons"]["environments"] == 2
     with hold(project.root / ".perf/lock"):
         assert "are kept, since a measurement is running here" in perf("gc").out
     assert len(list(home.glob("py*/"))) == 2

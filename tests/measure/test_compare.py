@@ -33,7 +33,7 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def compared(perf: Perf, *words: str, budget: str = "30s") -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(perf("compare", *words, "--budget", budget, "--json").out)
+    document: dict[str, Any] = perf("compare", *words, "--budget", budget, "--json").document
     return document
 
 
@@ -168,7 +168,7 @@ class TestTyping:
         said = perf(
             "compare", "--budget", "3s", "--json", "--", "printf", "%s", 'it\'s "q"', "--", "true"
         )
-        names = [command["command"] for command in json.loads(said.out)["commands"]]
+        names = [command["command"] for command in said.document["commands"]]
         assert names == ["printf %s 'it'\"'\"'s \"q\"'", "true"]
 
     @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """An interrupted session keeps its complete blocks, and is finished as if nothing had happened."""
 
-import json
 import os
 import random
 import signal
@@ -404,7 +403,7 @@ def test_a_running_session_is_not_unfinished(perf: Perf, order: Path) -> None:
     process = subprocess.Popen([*PERF, *COLLECT], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert happens(lambda: len(executions(order)) >= WARM_UP + 5)
     assert len(sessions()) == 1
-    assert json.loads(perf("status", "--json").out)["unfinished"] == []
+    assert perf("status", "--json").document["unfinished"] == []
     (name,) = (path.stem for path in sessions())
     assert f"session {name} is running" in perf("rm", name, code=2).err
     order.with_name("order.wait").unlink()

@@ -40,7 +40,7 @@ def python_project(project: Project) -> Project:
 def test_a_python_program_has_its_bytecodes_counted(python_project: Project, perf: Perf) -> None:
     said = perf("check", "--measure", "-n", "4", "--json", code=None)
     assert python_project
-    (count,) = [one for one in json.loads(said.out)["changes"] if one["metric"] == "bytecodes"]
+    (count,) = [one for one in said.document["changes"] if one["metric"] == "bytecodes"]
     assert count["word"] == "degradation" and 0.1 < count["effect"] < 0.2
     assert count["executions"] == [2, 2]
     said = perf("check", "HEAD~1", "HEAD", code=None)
@@ -55,7 +55,7 @@ def test_a_compiled_program_has_its_instructions_counted(project: Project, perf:
     project.commit("two", **{"loop.c": f"/* said */{C_LOOP.format(100_000)}"})
     said = perf("check", "--measure", "-n", "2", code=None)
     assert "counting the work of work: 2 executions of each version under valgrind" in said.err
-    document = json.loads(perf("check", "HEAD~1", "HEAD", "--json", code=None).out)
+    document = perf("check", "HEAD~1", "HEAD", "--json", code=None).document
     (count,) = [one for one in document["changes"] if one["metric"] == "instructions"]
     assert (count["word"], count["effect"]) == ("same", 0)
 
@@ -87,7 +87,7 @@ def test_what_differs_after_one_execution_is_counted_once_more(
     project.commit("one", **{"loop.py": LOOP.format(20_000)})
     project.commit("two", **{"loop.py": f"{LOOP.format(rounds)}"}, other="x")
     said = perf("check", "--measure", "-n", "2", code=None)
-    document = json.loads(perf("check", "HEAD~1", "HEAD", "--json", code=None).out)
+    document = perf("check", "HEAD~1", "HEAD", "--json", code=None).document
     (count,) = [one for one in document["changes"] if one["metric"] == "bytecodes"]
     assert count["executions"] == [executions] * 2
     assert "1 execution (2 where these differ) of each version" in said.err
@@ -139,7 +139,7 @@ def test_each_test_has_its_bytecodes_counted(project: Project, perf: Perf) -> No
     project.commit("two", **{"work.py": WORK.format("i * 2")})
     said = perf("check", "--measure", "-n", "2", code=None)
     assert "counting the work of each unit of work: 2 executions of each version" in said.err
-    document = json.loads(perf("check", "HEAD~1", "HEAD", "--json", code=None).out)
+    document = perf("check", "HEAD~1", "HEAD", "--json", code=None).document
     counts = {one["uid"]: one for one in document["changes"] if one["metric"] == "bytecodes"}
     assert counts.keys() == {"test_work.py::test_short", "test_work.py::test_long"}
     for one in counts.values():
@@ -172,7 +172,7 @@ int main(void)
     project.commit("one", **{"loop.c": program.format(100_000), ".gitignore": "loop\n"})
     project.commit("two", **{"loop.c": program.format(120_000)})
     perf("check", "--measure", "-n", "2", code=None)
-    document = json.loads(perf("check", "HEAD~1", "HEAD", "--json", code=None).out)
+    document = perf("check", "HEAD~1", "HEAD", "--json", code=None).document
     changes = {
         (one["uid"], one["size"]): (one["word"], round(one["effect"], 2))
         for one in document["changes"]

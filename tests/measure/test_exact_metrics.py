@@ -4,7 +4,6 @@ what it counts.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -33,7 +32,7 @@ int main(void)
 
 
 def changes(perf, *ends: str) -> dict[tuple[str, str], dict[str, object]]:
-    document = json.loads(perf("check", "--json", *ends, code=None).out)
+    document = perf("check", "--json", *ends, code=None).document
     return {(one["uid"], one["metric"]): one for one in document["changes"]}
 
 

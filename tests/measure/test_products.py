@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,7 @@ def program(path: Path, name: str) -> Path:
 
 
 def compared(perf: Perf, *sides: str) -> list[dict[str, Any]]:
-    return list(json.loads(perf("check", *sides, "--json", code=None).out)["changes"])
+    return list(perf("check", *sides, "--json", code=None).document["changes"])
 
 
 @pytest.mark.usefixtures("sorting")

@@ -95,7 +95,7 @@ def test_what_fails_too_often_is_missing_and_the_other_version_is_stored(
     project.commit("good", **{"work.sh": FLAKY.format(then="true")})
     bad = project.commit("bad", **{"work.sh": FLAKY.format(then="exit 9")})
     said = perf("collect", "--json", "HEAD~1", "HEAD", code=5)
-    found = json.loads(said.out)
+    found = said.document
     assert [(row["executions"], row["failed"]) for row in found["stored"]] == [(3, 0)]
     (failure,) = found["failed"]
     assert (failure["job"], failure["version"]) == ("work", bad[:10])
@@ -122,7 +122,7 @@ def test_a_version_that_was_given_up_is_left_out_when_the_block_begins_again(
         )
     (turns / "failing").write_text(" ".join(map(str, range(2, 8))))
     said = perf("collect", "--json", "HEAD~2", "HEAD~1", "HEAD", "--seed", "6", code=5)
-    found = json.loads(said.out)
+    found = said.document
     assert [failure["reason"].rpartition("(")[2] for failure in found["failed"]] == [
         "failed 3 times in a row)"
     ] * len(found["failed"])
@@ -154,7 +154,7 @@ def test_notes_of_several_collectors_say_whose_they_are(project: Project, perf: 
         "failed: work (time)",
         "failed: work (memory)",
     }
-    found = {(row["job"], row["collector"]) for row in json.loads(said.out)["failed"]}
+    found = {(row["job"], row["collector"]) for row in said.document["failed"]}
     assert found == {("work", "time"), ("work", "memory")}
 
 
@@ -230,7 +230,7 @@ def test_every_collector_survives_a_failure(
     said = perf("collect", "--json", code=None)
     if said.code and "SIGKILL" not in said.err:
         lack(said.err.strip().splitlines()[0])
-    (row,) = json.loads(said.out)["stored"]
+    (row,) = said.document["stored"]
     assert (said.code, row["executions"], row["failed"]) == (0, 2, 1)
     assert (turns / "failed").exists()
 
@@ -274,9 +274,11 @@ def test_a_check_says_that_the_target_fails_more_often(project: Project, perf: P
         "note: work: 6 of 12 executions failed on the target and were repeated, 0 of 6 on the"
         " baseline" in " ".join(said.out.split())
     )
-    assert json.loads(perf("check", "--json", "HEAD~1", "HEAD", code=None).out)["failures"][
-        0
-    ].startswith("work: 6 of 12")
+    assert (
+        perf("check", "--json", "HEAD~1", "HEAD", code=None)
+        .document["failures"][0]
+        .startswith("work: 6 of 12")
+    )
     assert (
         "6 of 12 executions failed" in perf("check", "--markdown", "HEAD~1", "HEAD", code=None).out
     )

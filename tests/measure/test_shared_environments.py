@@ -4,7 +4,6 @@ away while it is measured in.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -288,7 +287,7 @@ def test_a_bisection_of_more_revisions_than_are_kept_has_all_their_environments(
         )
         for number in range(6)
     ]
-    found = json.loads(perf("bisect", commits[0], "-u", "task", "-m", "cost", "--json").out)
+    found = perf("bisect", commits[0], "-u", "task", "-m", "cost", "--json").document
     assert [one["commit"] for one in found["named"]] == [commits[1]]
     assert len(Repository.find().index.headers(commits)) >= 7  # three sessions at least
     assert len(environments(project)) == 1

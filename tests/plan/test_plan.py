@@ -1,4 +1,3 @@
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from math import exp, inf, log1p, nan, pi, sqrt
@@ -446,13 +445,13 @@ def test_memory_is_planned_with_its_own_delta_unless_one_is_asked_for(
     project: Project, perf: Perf
 ) -> None:
     store(msgspec.structs.replace(memory(900e6), commit=project.commit()))
-    (unit,) = json.loads(perf("plan", "--json").out)["jobs"][0]["units"]
+    (unit,) = perf("plan", "--json").document["jobs"][0]["units"]
     assert (unit["delta"], [option["delta"] for option in unit["options"]]) == (
         0.02,
         [0.005, 0.01, 0.02, 0.02],
     )
     assert "2 % is found only with --delta 1:" in perf("plan").out
-    (unit,) = json.loads(perf("plan", "--json", "--delta", "1").out)["jobs"][0]["units"]
+    (unit,) = perf("plan", "--json", "--delta", "1").document["jobs"][0]["units"]
     assert (unit["delta"], [option["delta"] for option in unit["options"]]) == (
         0.01,
         [0.005, 0.01, 0.01, 0.01],
@@ -548,7 +547,7 @@ def test_the_plan_says_what_is_found_and_what_would_find_more(project: Project, 
     assert "one measurement per execution" in out
     assert "--delta 0.5" in out
     assert max(map(len, out.splitlines())) <= 80
-    found = json.loads(perf("plan", "--json").out)
+    found = perf("plan", "--json").document
     (job,) = found["jobs"]
     wall = job["units"][0]
     assert wall["paired"]
@@ -598,7 +597,7 @@ def test_builds_are_planned_as_builds(project: Project, perf: Perf) -> None:
     assert "for each of 6 builds" in out
     assert "builds to find" in out
     assert "per build (now 4)" in " ".join(out.split())
-    assert json.loads(perf("plan", "--json").out)["jobs"][0]["best_executions_per_build"] >= 1
+    assert perf("plan", "--json").document["jobs"][0]["best_executions_per_build"] >= 1
 
 
 @pytest.mark.parametrize(
@@ -616,7 +615,7 @@ def test_odd_data_are_a_plain_sentence(
     commit = project.commit()
     store(sample_profile(values, commit=commit))
     assert said in " ".join(perf("plan").out.split())
-    json.loads(perf("plan", "--json").out)
+    assert perf("plan", "--json").document
 
 
 def test_many_units_are_cut_and_many_comparisons_reported(project: Project, perf: Perf) -> None:
@@ -657,9 +656,7 @@ def test_what_has_no_process_row_is_priced_by_the_session(project: Project, perf
         names=["inner"], uid=[0] * 10, execution=list(range(10)), metrics={"wall": list(noisy(1.0))}
     )
     store(sample_profile(commit=commit, resources=rows, design=Design(executions=10)))
-    assert json.loads(perf("plan", "--json").out)["jobs"][0]["cost"]["execution"] == pytest.approx(
-        0.2
-    )
+    assert perf("plan", "--json").document["jobs"][0]["cost"]["execution"] == pytest.approx(0.2)
     store(
         sample_profile(
             commit=commit,
@@ -715,7 +712,7 @@ def test_fewer_executions_than_a_verdict_needs_find_nothing(project: Project, pe
     commit = project.commit()
     store(sample_profile(noisy(0.01, 4), commit=commit))
     assert "4 executions a side settle nothing" in perf("plan").out
-    (job,) = json.loads(perf("plan", "--json").out)["jobs"]
+    (job,) = perf("plan", "--json").document["jobs"]
     assert job["units"][0]["finds"] is None
 
 
@@ -992,7 +989,7 @@ def test_the_plan_says_what_the_seed_explains(project: Project, perf: Perf) -> N
     said = " ".join(perf("plan").out.split())
     assert "wall time: the seed of a block explains 9" in said
     assert "; pairs that share it differ by 0." in said
-    (job,) = json.loads(perf("plan", "--json").out)["jobs"]
+    (job,) = perf("plan", "--json").document["jobs"]
     assert job["units"][0]["seed"]["low"] > 0.8
     assert job["units"][0]["seed"]["blocks"] == 20
 

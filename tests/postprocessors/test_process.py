@@ -154,7 +154,7 @@ def test_one_profile_is_named_by_its_path_or_id(commit: str, perf: Perf) -> None
 
 @pytest.mark.usefixtures("commit")
 def test_all_that_was_found_is_there_as_json(perf: Perf) -> None:
-    [found] = json.loads(perf("process", "HEAD", "regression", "--keep", "best", "--json").out)
+    [found] = perf("process", "HEAD", "regression", "--keep", "best", "--json").document
     [(path, profile)] = stored().items()
     assert found["after"] == path
     assert found["models"] == json.loads(profile.encode())["models"]
@@ -523,7 +523,7 @@ def test_models_over_the_sizes_of_workloads_are_printed_and_not_stored(
     assert all(
         entry.x[0] == entry.x[1] for profile in stored().values() for entry in profile.models
     )
-    *_, last = json.loads(perf("process", "HEAD", "regression", "--json").out)
+    *_, last = perf("process", "HEAD", "regression", "--json").document
     assert (last["workloads"], last["before"], last["after"], last["changed"]) == (5, "", "", False)
     assert next(entry["order"] for entry in last["models"] if entry["best"]) == "O(n)"
     assert "over 5 workloads" in perf("process", "HEAD", "moving-average").out

@@ -328,7 +328,7 @@ def test_a_change_has_the_figures_of_the_history_on_every_page(
     commits = grow(project, 100)
     levels = [0.010, 0.01014, 0.0707, 0.0717, 0.0120]
     store(*measured(commits, [level for level in levels for _ in range(20)], spread=0.001))
-    findings = json.loads(perf("history", "--json").out)["findings"]
+    findings = perf("history", "--json").document["findings"]
     said = {
         finding["commit"]: (
             change(finding["effect"], finding["low"], finding["high"]),
@@ -761,7 +761,7 @@ def test_pages_say_of_neighbours_what_perf_check_says(commits: list[str], perf: 
     perf("publish", "site", *QUICK)
     assert [word for word, _ in cells()] == ["new", "degradation", "same", "improvement"]
     (url,) = [path.name for path in Path("site/series").glob("*wall*.html")]
-    report = json.loads(perf("check", "--json", commits[0], commits[1], code=3).out)
+    report = perf("check", "--json", commits[0], commits[1], code=3).document
     (change,) = [one for one in report["changes"] if one["metric"] == "wall"]
     (row,) = [
         row

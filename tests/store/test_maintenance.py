@@ -1,6 +1,5 @@
 """`perf rm`, `fsck`, `gc`, `import` and `init`."""
 
-import json
 import os
 from pathlib import Path
 
@@ -55,7 +54,7 @@ def test_single_profiles_are_removed_by_their_path(commit: str, perf: Perf) -> N
 def test_fsck_tells_a_whole_store_and_rebuilds_the_index(project: Project, perf: Perf) -> None:
     (project.root / ".perf" / "index.db").write_bytes(b"not a database")
     assert perf("fsck").out == "2 profiles can be read, all intact; the index is rebuilt\n"
-    assert json.loads(perf("fsck", "--json").out) == {"profiles": 2, "problems": []}
+    assert perf("fsck", "--json").document == {"profiles": 2, "problems": []}
 
 
 @pytest.mark.usefixtures("commit")

@@ -5,7 +5,6 @@ was written with.
 from __future__ import annotations
 
 import doctest
-import json
 from pathlib import Path
 
 import pytest
@@ -204,7 +203,7 @@ def test_two_tables_in_different_units_are_one_benchmark(project: Project, perf:
     perf("import", "old.csv", "new.csv", *both, "--name", "weekly", "--in-turns")
     said = perf("check", *commits, code=3)
     assert "13.1" in said.out and "14.4" in said.out and " ms" in said.out
-    (change,) = json.loads(perf("check", *commits, "--json", code=3).out)["changes"]
+    (change,) = perf("check", *commits, "--json", code=3).document["changes"]
     assert (change["word"], change["unit"]) == ("degradation", "s")
     stored = Repository.find()
     assert {
