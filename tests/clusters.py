@@ -16,10 +16,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from conftest import Said
+from conftest import Project, Said
 from distributed import Client
 
 from perfvcs.hosts.tls import Pair, Tls
+from perfvcs.profile import Profile
+from perfvcs.repository import Repository
 
 SCHEDULER = [
     sys.executable,
@@ -200,6 +202,12 @@ def in_fork(perf: Callable[..., Said], *words: str) -> Said:
     process.join()
     assert said.code == 2, said
     return said
+
+
+def profiles(project: Project) -> list[Profile]:
+    """All that is stored."""
+    repository = Repository.find(project.root)
+    return repository.profiles(repository.index.headers())
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

@@ -24,11 +24,17 @@ from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
 from types import ModuleType
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import psutil
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from forges import Service
+
+    from perfvcs.index import Index
+    from perfvcs.store import Store
 
 # the threads of several workers would wait for each other; os.environ stays as it is
 os.putenv("OPENBLAS_NUM_THREADS", "1")
@@ -274,6 +280,38 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> None:
     subprocess.run(
         ["git", "init", "--quiet", "--initial-branch=main", Project.empty.parent], check=True
     )
+
+
+@pytest.fixture
+def commits(project: Project) -> list[str]:
+    """Forty commits of a project with an empty store."""
+    from histories import begun
+
+    return begun(project, 40)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    from perfvcs.store import Store
+
+    return Store.create(tmp_path / "store", "Ada <ada@example.org>")
+
+
+@pytest.fixture
+def index(store: Store, tmp_path: Path) -> Iterator[Index]:
+    from perfvcs.index import Index
+
+    with contextlib.closing(Index(store, tmp_path / "index.db")) as index:
+        yield index
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """A forge on this machine."""
+    from forges import serving
+
+    with serving() as service:
+        yield service
 
 
 @pytest.fixture(scope="session")

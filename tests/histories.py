@@ -93,6 +93,12 @@ def store(*profiles: Profile) -> Repository:
     return repository
 
 
+def stored(revision: str = "HEAD") -> list[Profile]:
+    """The profiles of a commit."""
+    repository = Repository.find()
+    return repository.profiles(repository.index.headers([repository.project.resolve(revision)]))
+
+
 def stepped(count: int, place: int, low: float = 0.010, high: float = 0.011) -> list[float]:
     return [low] * place + [high] * (count - place)
 

@@ -713,6 +713,13 @@ def plots(layout: Any) -> list[figure]:
     return sorted(layout.select({"type": figure}), key=lambda plot: int(plot.id.lstrip("p")))  # type: ignore[attr-defined]
 
 
+def labels(plot: figure) -> list[str]:
+    """What the legends of a figure say."""
+    from bokeh.models import Legend
+
+    return [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]  # type: ignore[attr-defined]
+
+
 def said(plot: figure) -> str:
     """The title of a figure on one line, and its caption."""
     return " ".join(

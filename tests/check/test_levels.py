@@ -32,18 +32,6 @@ def profile(commit: int, values: tuple[float, ...], session: int = 0) -> Profile
     return sample_profile(values, commit=COMMITS[commit], collected=collected)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.create(tmp_path / "store", "Ada <ada@example.org>")
-
-
-@pytest.fixture
-def index(store: Store, tmp_path: Path) -> Iterator[Index]:
-    found = Index(store, tmp_path / "index.db")
-    yield found
-    found.close()
-
-
 def levels_and_reads(index: Index) -> tuple[list[list[float]], int]:
     """Place, level, deviation and executions of all values of the one line, and how many had no
     level.

@@ -5,12 +5,11 @@ GitLab's status; the service fails in every way.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from forges import Answer, Service, serving
+from forges import Answer, Service
 
 from perfvcs.check.change import Report
 from perfvcs.ci.checkrun import set_check
@@ -20,12 +19,6 @@ from perfvcs.ci.surroundings import Surroundings
 
 TOKEN, COMMIT = "ghs_0123456789abcdef", "a" * 40
 QUICK = Insistence(seconds=20.0, pause=0.001)
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    with serving() as found:
-        yield found
 
 
 @pytest.fixture

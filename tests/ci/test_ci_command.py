@@ -7,14 +7,14 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from conftest import Perf, Project, Said
-from forges import Service, serving
+from forges import Service
 
 from perfvcs.ci.artifacts import REPORTS, document, read
 from perfvcs.ci.civerdict import CiVerdict
@@ -89,12 +89,6 @@ class Change:
 @pytest.fixture
 def change(project: Project, perf: Perf, tmp_path: Path) -> Change:
     return Change(project, perf, tmp_path / "runs")
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    with serving() as found:
-        yield found
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler
@@ -27,12 +26,6 @@ from perfvcs.errors import UsageError
 MARKER = "<!-- perfvcs-ci main -->"
 TEXT = f"{MARKER}\nslower"
 TOKEN = "ghs_0123456789abcdef"
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    with serving() as found:
-        yield found
 
 
 @pytest.fixture

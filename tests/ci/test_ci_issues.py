@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Perf, Project
-from forges import Service, serving
+from forges import Service
 from histories import PARSE, SORT, begun, measured, stepped, store
 
 TOKEN = "ghs_0123456789abcdef"
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    with serving() as found:
-        yield found
-
-
-@pytest.fixture
-def commits(project: Project) -> list[str]:
-    return begun(project, 40)
 
 
 @pytest.fixture(params=["github", "gitlab"])

@@ -17,7 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 from conftest import ROOT, Project
-from ruamel.yaml import YAML
+from runner import read
 
 BLOCK = re.compile(r"^```yaml\n# (\S+\.yml)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 ACTIONS = ("action.yml", "comment/action.yml")
@@ -37,10 +37,6 @@ OWN = {
         ROOT / ".pre-commit-config.yaml",
     )
 }
-
-
-def read(text: str) -> Any:
-    return YAML(typ="safe", pure=True).load(text)
 
 
 @cache

@@ -2,9 +2,10 @@
 
 import pytest
 from conftest import Perf, Project
+from histories import store
 from samples import interleaved, noisy, sample_profile
 
-from perfvcs.profile import Collected, Job, Profile
+from perfvcs.profile import Collected, Job
 from perfvcs.repository import Repository
 
 TWO = """
@@ -15,12 +16,6 @@ executions = 1
 warmup = 0
 collectors = ["memory", "time"]
 """
-
-
-def store(*profiles: Profile) -> Repository:
-    repository = Repository.find(create=True)
-    repository.store.add(profiles, "test")
-    return repository
 
 
 def test_the_log_shows_measured_commits_with_trends(project: Project, perf: Perf) -> None:

@@ -13,18 +13,13 @@ from typing import Any
 import msgspec
 import pytest
 from conftest import Project
-from histories import OTHER, PARSE, SORT, Perf, begun, grow, measured, printed, stepped, store
+from histories import OTHER, PARSE, SORT, Perf, grow, measured, printed, stepped, store
 from samples import sample_profile
 
 import perfvcs.statistics.changepoints.judgement as statistics
 from perfvcs.index import seriesresults
 from perfvcs.index.packedlevels import level
 from perfvcs.profile import Job, Metric, Resources
-
-
-@pytest.fixture
-def commits(project: Project) -> list[str]:
-    return begun(project, 40)
 
 
 def test_a_step_is_listed_with_its_commit_effect_levels_and_word(

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import Perf, Project
-from histories import OTHER, SORT, begun, grow, measured, printed, stepped, store
+from histories import OTHER, SORT, grow, measured, printed, stepped, store
 from msgspec import structs
 from samples import interleaved, noisy, sample_profile
 
@@ -31,11 +31,6 @@ from perfvcs.statistics.changepoints.judgement import judge
 QUICK = ("--profiles", "0")
 
 REASON = "not measured in turns, and a series needs 6 commits; it has 4 commits"
-
-
-@pytest.fixture
-def commits(project: Project) -> list[str]:
-    return begun(project, 40)
 
 
 def in_turns(

@@ -7,17 +7,11 @@ from random import Random
 from typing import Any
 
 import msgspec
-import pytest
 from conftest import Project
-from histories import OTHER, PARSE, SORT, Perf, begun, grow, measured, printed, stepped, store
+from histories import OTHER, PARSE, SORT, Perf, grow, measured, printed, stepped, store
 from samples import sample_profile
 
 from perfvcs.profile import Resources
-
-
-@pytest.fixture
-def commits(project: Project) -> list[str]:
-    return begun(project, 40)
 
 
 def jobs(count: int) -> list[Any]:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from clusters import DaskCluster, cluster
+from clusters import DaskCluster, cluster, profiles
 from conftest import Perf, Project
 from measuring_machines import MeasuringMachine
 from samples import interleaved, noisy
 
-from perfvcs.profile import Collected, Environment, Profile
+from perfvcs.profile import Collected, Environment
 from perfvcs.repository import Repository
 
 pytestmark = pytest.mark.slow
@@ -41,15 +41,6 @@ def versions(project: Project) -> list[str]:
     project.write("perf.toml", CONFIGURATION)
     project.write("bench.sh", ": nothing\n")
     return [project.commit("first"), project.commit("second", other="x")]
-
-
-def profiles(project: Project) -> list[Profile]:
-    repository = Repository.find(project.root)
-    return repository.profiles(
-        header
-        for commit in repository.index.commits()
-        for header in repository.index.headers([commit])
-    )
 
 
 def test_an_overlay_that_is_a_link_travels_as_what_it_leads_to(

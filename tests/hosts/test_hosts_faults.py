@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from clusters import DaskCluster, cluster, end
+from clusters import DaskCluster, cluster, end, profiles
 from conftest import Perf, Project
 
 from perfvcs.hosts.client import Flying, HostsExecutor, Suspicion
@@ -28,8 +28,6 @@ from perfvcs.measure.journal import SESSIONS_FOLDER
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.site import Version
 from perfvcs.measure.tally import Tally
-from perfvcs.profile import Profile
-from perfvcs.repository import Repository
 from perfvcs.system.children import MARKER
 
 pytestmark = pytest.mark.slow
@@ -106,17 +104,7 @@ def kill(place: Path, who: str) -> None:
 def blocks(project: Project) -> Counter[tuple[str, int]]:
     """How often each block of each commit is stored."""
     return Counter(
-        (one.commit, block) for one in stored(project) for block in set(one.resources.execution)
-    )
-
-
-def stored(project: Project) -> list[Profile]:
-    """All profiles."""
-    repository = Repository.find(project.root)
-    return repository.profiles(
-        header
-        for commit in repository.index.commits()
-        for header in repository.index.headers([commit])
+        (one.commit, block) for one in profiles(project) for block in set(one.resources.execution)
     )
 
 
@@ -286,7 +274,7 @@ def test_a_clock_that_is_a_day_ahead_changes_neither_order_nor_verdict(
     finally:
         end(ahead)
     assert sorted(late) == [False, False, False, True]
-    found = stored(project)
+    found = profiles(project)
     assert len({one.environment.notes["worker"] for one in found}) == 4, "that host measured, too"
     for one in found:
         moments = [

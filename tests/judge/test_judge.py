@@ -11,17 +11,14 @@ from typing import Any
 
 import pytest
 from conftest import Perf, Project
-from judged import HALF, HARMLESS, SETTINGS, WORK
+from judged import BENCH, HALF, HARMLESS, SETTINGS, WORK, work
 
 from perfvcs.launcher.namespaces import lacking
-
-BENCH = "import work\n\nprint(work.total(1_200_000))\n"
 
 
 @pytest.fixture
 def worked(project: Project) -> Project:
-    project.commit("Work", **{"work.py": WORK, "bench_total.py": BENCH, "perf.toml": SETTINGS})
-    return project
+    return work(project)
 
 
 def judged(perf: Perf, *words: str, code: int | None = None) -> dict[str, Any]:

@@ -14,33 +14,24 @@ from typing import Any
 import psutil
 import pytest
 from conftest import Project, Said
+from judged import BENCH, SETTINGS, WORK, work
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from waiting import happens
 
 from perfvcs.errors import UsageError
 
-WORK = """\
-def total(count):
-    value = 0
-    for number in range(count):
-        value += number % 7
-    return value
-"""
 FAST = """\
 def total(count):
     weeks, days = divmod(count, 7)
     return 21 * weeks + days * (days - 1) // 2
 """
-BENCH = "import work\n\nprint(work.total(1_200_000))\n"
-SETTINGS = '[[job]]\nname = "total"\ncmd = "python3 -S bench_total.py"\n'
 MOST_BYTES = 2000
 
 
 @pytest.fixture
 def worked(project: Project) -> Project:
-    project.commit("Work", **{"work.py": WORK, "bench_total.py": BENCH, "perf.toml": SETTINGS})
-    return project
+    return work(project)
 
 
 def started(folder: Path, *options: str) -> StdioServerParameters:

@@ -45,6 +45,12 @@ func (b *Box[T]) Find(key string) int { return 1 }
 """
 
 
+def read(path: str, source: str) -> Outline:
+    found = outline(path, source)
+    assert found is not None
+    return found
+
+
 @pytest.mark.parametrize(
     ("path", "source", "names"),
     [
@@ -60,12 +66,6 @@ def test_functions_are_found_with_their_lines(path: str, source: str, names: lis
         assert definition.name.rpartition(".")[2].strip("#") in lines[definition.first - 1]
     ends = [(definition.first, definition.last) for definition in found.definitions]
     assert all(one[1] <= other[0] for one, other in pairwise(ends))
-
-
-def read(path: str, source: str) -> Outline:
-    found = outline(path, source)
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_braced import read
 
 from perfvcs.locate.sources import grammars
-from perfvcs.locate.sources.definitions import MODULE, Outline
+from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.locate.sources.outline import outline
 
 SAMPLES = {
@@ -129,12 +130,6 @@ namespace N { // void No() {}
         ["A.A", "A.Find", "A.Size", "S.operator +"],
     ),
 }
-
-
-def read(path: str, source: str) -> Outline:
-    found = outline(path, source)
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize("path", SAMPLES)

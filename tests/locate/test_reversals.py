@@ -5,22 +5,14 @@ than that where less shows it.
 from __future__ import annotations
 
 import re
-import sys
 
 import pytest
 from cases import each
+from test_blame import CONFIG
 
 from perfvcs.git.project import Project as Git
 from perfvcs.locate.blame.reversals import Reversals, reverted
 from perfvcs.locate.sources.hunks import difference
-
-CONFIG = f"""
-[[job]]
-name = "work"
-cmd = "{sys.executable} run.py"
-collectors = ["time"]
-timeout = "60s"
-"""
 
 
 @pytest.fixture

@@ -8,16 +8,11 @@ from pathlib import Path
 
 import pytest
 from conftest import Perf, Project, processes_in
+from histories import stored
 from waiting import happens
 
-from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 from perfvcs.system.lock import hold
-
-
-def stored(revision: str = "HEAD") -> list[Profile]:
-    repository = Repository.find()
-    return repository.profiles(repository.index.headers([repository.project.resolve(revision)]))
 
 
 def worktrees(project: Project) -> int:

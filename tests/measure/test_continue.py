@@ -14,11 +14,11 @@ from zlib import crc32
 import pytest
 from cases import each
 from conftest import Perf, Project, Said
+from histories import stored
 from waiting import happens
 
 from perfvcs.errors import UsageError
 from perfvcs.measure.blocks import turns
-from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 from perfvcs.store import Store
 
@@ -74,11 +74,6 @@ COLLECT = ("collect", "HEAD~1", "HEAD", "--seed", "11")
 
 def executions(order: Path) -> list[str]:
     return [line.replace("/.perf/worktrees", "") for line in order.read_text().splitlines()]
-
-
-def stored(revision: str = "HEAD") -> list[Profile]:
-    repository = Repository.find()
-    return repository.profiles(repository.index.headers([repository.project.resolve(revision)]))
 
 
 def sessions() -> list[Path]:

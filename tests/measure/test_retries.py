@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 from conftest import Perf, Project, lack
+from histories import stored
 
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
 from perfvcs.profile.decoding import decode
-from perfvcs.repository import Repository
 
 # fails in the turns that a file names, counted over all executions
 FLAKY = (
@@ -30,11 +30,6 @@ def turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "failing").touch()
     monkeypatch.setenv("TURNS", str(folder))
     return folder
-
-
-def stored(revision: str = "HEAD") -> list[Profile]:
-    repository = Repository.find()
-    return repository.profiles(repository.index.headers([repository.project.resolve(revision)]))
 
 
 def seeds(profile: Profile) -> list[int]:

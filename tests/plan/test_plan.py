@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from conftest import Perf, Project
+from histories import store
 from samples import WALL, interleaved, noisy, sample_profile
 
 from perfvcs.check import compare
@@ -32,12 +33,6 @@ from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources, 
 from perfvcs.profile.summary import Measured
 from perfvcs.repository import Repository
 from perfvcs.statistics.power import detectable, limits, pairs, power
-
-
-def store(*profiles: Profile) -> Repository:
-    repository = Repository.find(create=True)
-    repository.store.add(profiles, "test")
-    return repository
 
 
 def nested(

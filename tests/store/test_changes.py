@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from conftest import Perf
 from conftest import Project as Tree
+from histories import stored
 
 from perfvcs.git import changes
 from perfvcs.git.changes import LARGE_FILE, MOST_CHANGED_BYTES, WorkingChanges, difference
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import CheckoutError, checkout
-from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 
 HUGE = 1 << 36  # bytes: nobody can read that many in the time of a test
@@ -36,11 +36,6 @@ def sized(path: Path, size: int) -> Path:
     path.touch()
     os.truncate(path, size)
     return path
-
-
-def stored(revision: str = "HEAD") -> list[Profile]:
-    repository = Repository.find()
-    return repository.profiles(repository.index.headers([repository.project.resolve(revision)]))
 
 
 def test_a_clean_tree_is_not_dirty_and_ignored_files_do_not_count(project: Tree) -> None:

@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -23,18 +22,6 @@ from perfvcs.store import Store
 from perfvcs.store.removal import Damaged
 
 SEARCH = Job(name="search", collector="time", cmd="./search", engine="launcher/1")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store.create(tmp_path / "store", "Ada <ada@example.org>")
-
-
-@pytest.fixture
-def index(store: Store, tmp_path: Path) -> Iterator[Index]:
-    found = Index(store, tmp_path / "index.db")
-    yield found
-    found.close()
 
 
 def another(store: Store) -> Index:

@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 import pictures
 import pytest
-from bokeh.models import ColumnDataSource, Legend, Span, TabPanel, Tabs
+from bokeh.models import ColumnDataSource, Span, TabPanel, Tabs
 from bokeh.plotting import figure
 from browsing import documents
 from numpy.typing import NDArray
+from pictures import labels
 from samples import sample_profile
 
 from perfvcs.check import compare
@@ -117,10 +118,6 @@ def panels(layout: Any) -> list[str]:
 def durations(profile: Profile) -> DrawnSample:
     (found,) = [one for one in samples([profile], whole=True) if one.metric == "duration"]
     return found
-
-
-def labels(plot: figure) -> list[str]:
-    return [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
 
 
 def judged(subject: Subject) -> Subject:

@@ -13,6 +13,7 @@ import pictures
 import pytest
 from bokeh.models import ColumnDataSource, Legend
 from bokeh.plotting import figure
+from pictures import labels
 from samples import sample_profile
 
 from perfvcs import plugins
@@ -70,10 +71,6 @@ def drawn(subject: Subject, **options: Any) -> list[figure]:
     layout = pictures.rendered(view, subject)
     pictures.packed(layout)
     return [layout] if isinstance(layout, figure) else list(layout.children)
-
-
-def labels(plot: figure) -> list[str]:
-    return [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
 
 
 def data(plot: figure, text: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from bokeh.models import ColumnDataSource, Legend
 from bokeh.plotting import figure
 from cases import each
 from numpy.typing import NDArray
+from pictures import labels
 from samples import sample_profile
 
 from perfvcs import plugins
@@ -79,10 +80,6 @@ def pairs(plot: figure) -> list[tuple[float, float]]:
     return [
         pair for data in found for pair in zip(data["x"].tolist(), data["y"].tolist(), strict=True)
     ]
-
-
-def labels(plot: figure) -> list[str]:
-    return [item.label.value for legend in plot.select({"type": Legend}) for item in legend.items]
 
 
 def title(plot: figure) -> str:
