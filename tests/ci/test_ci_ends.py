@@ -81,20 +81,19 @@ def test_a_merge_of_the_service_is_compared_with_the_branch_that_it_went_into(
     assert ends(github) == (forge.base, forge.merged)
 
 
+@pytest.mark.parametrize("service", ["github", "gitlab"])
 @pytest.mark.parametrize("depth", [0, 1])
-def test_the_change_itself_is_compared_with_where_it_began(
-    forge: Forge, github: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
+def test_the_change_itself_is_compared_with_where_it_began_whose_branch_is_enough(
+    forge: Forge,
+    github: Surroundings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    depth: int,
+    service: str,
 ) -> None:
     monkeypatch.chdir(forge.checkout(tmp_path / "job", forge.head, depth).root)
-    assert ends(github) == (forge.began, forge.head)
-
-
-@pytest.mark.parametrize("depth", [0, 1])
-def test_a_branch_is_enough(
-    forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
-) -> None:
-    monkeypatch.chdir(forge.checkout(tmp_path / "job", forge.head, depth).root)
-    assert ends(Surroundings("gitlab", branch="main")) == (forge.began, forge.head)
+    around = github if service == "github" else Surroundings("gitlab", branch="main")
+    assert ends(around) == (forge.began, forge.head)
 
 
 def test_a_base_that_is_named_comes_before_what_the_service_says(

@@ -577,15 +577,32 @@ def test_a_py_spy_that_fails_is_reported(
     assert "\n" not in str(caught.value)
 
 
+READY = (
+    'for word in "$@"; do case $word in --control=*) fds=${word#--control=fd:};; esac; done; '
+    "read -r line <&${fds%,*}; printf 'ack\\n' >&${fds#*,}"
+)
+
+
 @pytest.mark.parametrize(
     ("script", "words"),
     [
         ("echo cannot >&2; exit 1", r"record did not start: cannot"),
         ("exit 1", r"record did not start: it said nothing"),
         ("rm $0; exec /no/such/tool", "did not start"),
+        (
+            f"case $1 in record) {READY};; script) exit 0;; esac",
+            "perf recorded nothing: it said nothing",
+        ),
+        (
+            (
+                f'case $1 in record) {READY}; touch "$(eval echo \\${{$#}})";; script) echo damaged'
+                " >&2; exit 3;; esac"
+            ),
+            "perf script failed with status 3: damaged",
+        ),
     ],
 )
-def test_a_perf_that_does_not_start_is_reported(
+def test_a_perf_that_does_not_start_or_writes_nothing_of_use_is_reported(
     run: Callable[..., Run],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -605,42 +622,6 @@ def test_a_tool_that_is_no_program_is_reported(
     there(monkeypatch, str(tmp_path / "gone"))
     monkeypatch.setattr(linux.LinuxPerf, "missing", lambda *_: None)
     with pytest.raises(CollectError, match=r"did not start: Error: .*gone: No such file"):
-        Samples(unwind="fp").collect(run("/bin/true"))
-
-
-READY = (
-    'for word in "$@"; do case $word in --control=*) fds=${word#--control=fd:};; esac; done; '
-    "read -r line <&${fds%,*}; printf 'ack\\n' >&${fds#*,}"
-)
-
-
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        (
-            f"case $1 in record) {READY};; script) exit 0;; esac",
-            "perf recorded nothing: it said nothing",
-        ),
-        (
-            (
-                f'case $1 in record) {READY}; touch "$(eval echo \\${{$#}})";; script) echo damaged'
-                " >&2; exit 3;; esac"
-            ),
-            "perf script failed with status 3: damaged",
-        ),
-    ],
-)
-def test_a_perf_that_writes_nothing_of_use_is_reported(
-    run: Callable[..., Run],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    script: str,
-    words: str,
-) -> None:
-    path = tool(tmp_path, script)
-    there(monkeypatch, str(path))
-    monkeypatch.setattr(linux.LinuxPerf, "missing", lambda *_: None)
-    with pytest.raises(CollectError, match=words):
         Samples(unwind="fp").collect(run("/bin/true"))
 
 
