@@ -188,6 +188,11 @@ class Said(NamedTuple):
         """What it printed as JSON."""
         return json.loads(self.out)
 
+    @property
+    def flat(self) -> str:
+        """What it printed, on one line."""
+        return " ".join(self.out.split())
+
 
 Perf = Callable[..., Said]  # runs a command, and checks its exit code
 

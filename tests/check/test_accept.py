@@ -360,7 +360,7 @@ def test_what_a_squash_left_behind_is_offered_for_renewal_and_renewed(
         entry: row["target"]
         for entry, row in tomllib.loads((project.root / FILE).read_text()).items()
     }
-    out = " ".join(perf("check", code=3).out.split())
+    out = perf("check", code=3).flat
     assert "for a commit that is not in this history (the parser checks its input)" in out
     following = "2 degradations were accepted before a squash or a rebase: perf accept --renew"
     assert f"Next: {following}" in out and "perf accept ID" not in out

@@ -148,7 +148,7 @@ def test_stored_curves_are_judged_by_the_command(project: Any, perf: Any, method
             else perf("add", str(path))
         )
     said = perf("check", *names, "--method", method, code=3)
-    assert "per element (linear), O(log n) -> O(n)" in " ".join(said.out.split())
+    assert "per element (linear), O(log n) -> O(n)" in said.flat
     assert max(map(len, said.out.splitlines())) <= 80
     shown = perf("check", *names, "--method", method, "--json", code=3).document
     assert "linear" in json.dumps(shown)

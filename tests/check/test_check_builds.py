@@ -195,7 +195,7 @@ def test_measuring_stops_at_the_first_look_when_two_builds_can_settle_nothing(
     project.configure('cmd = "true"\nbinaries = 2', top='build = ["true"]')
     commits = [project.commit("one"), project.commit("two")]
     said = perf("check", "--measure", *commits, code=None)
-    assert "only 2 builds a side: at least 5, better 10" in " ".join(said.out.split())
+    assert "only 2 builds a side: at least 5, better 10" in said.flat
     assert [header.design.executions for header in Repository.find().index.headers(commits)] == [
         5,
         5,

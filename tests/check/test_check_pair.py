@@ -334,7 +334,7 @@ def test_a_measured_ancestor_further_back_is_said_to_be(project: Project, perf: 
     assert comparison(said) == "HEAD and the nearest measured commit, 3 commits apart"
     assert (
         f"-> {forwarding[-1][:10]} (HEAD and the nearest measured commit, 3 commits apart): "
-        in " ".join(said.out.split())
+        in said.flat
     )
 
 

@@ -50,7 +50,7 @@ def changed(
 
 
 def flat(said: Said) -> str:
-    return " ".join(said.out.split()).replace("\\", "").replace("`", "")
+    return said.flat.replace("\\", "").replace("`", "")
 
 
 def judged_by(perf: Perf, *words: str, code: int = 3) -> dict[str, object]:

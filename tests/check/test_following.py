@@ -30,7 +30,7 @@ def test_commits_between_that_nobody_measured_are_to_be_searched(
     project.commit("three")
     four = project.commit("four")
     store(*interleaved([one, four], [noisy(0.01), noisy(0.011, seed=2)]))
-    said = " ".join(perf("check", code=3).out.split())
+    said = perf("check", code=3).flat
     assert (
         "Next: find the commit (2 between are not measured):"
         f" perf bisect {one[:10]} {four[:10]}" in said
@@ -44,8 +44,7 @@ def test_the_commit_of_an_improvement_is_searched_as_one(project: Project, perf:
     project.commit("two")
     three = project.commit("three")
     store(*interleaved([one, three], [noisy(0.01), noisy(0.009, seed=2)]))
-    said = " ".join(perf("check").out.split())
-    assert f": perf bisect --improvement {one[:10]} {three[:10]}" in said
+    assert f": perf bisect --improvement {one[:10]} {three[:10]}" in perf("check").flat
 
 
 def test_what_hosts_measured_is_searched_on_the_same_hosts(project: Project) -> None:
@@ -63,7 +62,7 @@ def test_what_hosts_measured_is_searched_on_the_same_hosts(project: Project) -> 
 
 def test_commits_between_that_were_measured_are_to_be_judged(project: Project, perf: Perf) -> None:
     commits = measured(project, 0.010, 0.010, 0.011)
-    said = " ".join(perf("check", "HEAD~2", "HEAD", code=3).out.split())
+    said = perf("check", "HEAD~2", "HEAD", code=3).flat
     assert (
         "Next: judge the 1 commit between one by one:"
         f" perf check {commits[0][:10]}..{commits[2][:10]}" in said
@@ -158,7 +157,7 @@ def test_the_functions_that_changed_are_named_below_the_change(
         allocations(0, one, {"learn": 22_000.0, "read": 5_000.0, "gone": 4_000.0}),
         allocations(1, two, {"learn": 44_000.0, "read": 5_000.0}),
     )
-    said = " ".join(perf("check", code=3).out.split())
+    said = perf("check", code=3).flat
     assert "inside: learn allocates +22 kB (+100 %); gone allocates -4 kB (gone)" in said
     assert "read allocates" not in said
     assert "inside: learn" in perf("check", "--markdown", code=3).out

@@ -103,7 +103,7 @@ def test_a_commit_above_the_lowered_limit_fails_by_that_of_its_baseline(
     lowered_to = only.limit
     worse = project.commit("worse", **{"perf-accepted.toml": lines.replace(lowered_to, "19 ms")})
     store(*measured([lowered, worse], [0.010, 0.015], seed=3, spread=0.001))
-    said = " ".join(perf("check", lowered, worse, code=3).out.split())
+    said = perf("check", lowered, worse, code=3).flat
     assert "is above its limit of 10." in said
     assert "1 lowered limit changed or removed" in said
 

@@ -69,9 +69,7 @@ def test_without_it_one_is_missing_and_one_is_new_and_check_proposes_it(
         'formerly = ["old name"] into that job of perf.toml'
     )
     assert said.document["renamed"] == [note]
-    assert " ".join(note.split()) in " ".join(
-        perf("check", renamed[0], renamed[3], code=4).out.split()
-    )
+    assert " ".join(note.split()) in perf("check", renamed[0], renamed[3], code=4).flat
 
 
 def test_with_it_the_history_goes_on_everywhere(renamed: list[str], project: Project, perf) -> None:

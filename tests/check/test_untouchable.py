@@ -70,7 +70,7 @@ def test_what_moved_though_the_change_cannot_touch_it_is_open(
     slower(begun, project.commit("two", **change))
     said = perf("check")
     assert "inconclusive" in said.out and "degradation" not in said.out
-    assert "layout, caches or the machine" in " ".join(said.out.split())
+    assert "layout, caches or the machine" in said.flat
     assert "+5.0 % [" in said.out, "the figure is said"
     assert "--measure" not in said.out, "more of the same would not settle it"
     assert [change["word"] for change in times(perf("check", "--json").out)] == ["inconclusive"] * 2

@@ -150,7 +150,7 @@ def test_folders_of_reports_and_sites_are_not_what_a_job_misses(change: Change) 
 @pytest.mark.usefixtures("drawn_page")
 def test_a_change_for_the_worse_fails_the_job_and_is_in_every_report(change: Change) -> None:
     change.level("2000")
-    assert "work: inner became slower: wall time +" in " ".join(change.ci(code=3).out.split())
+    assert "work: inner became slower: wall time +" in change.ci(code=3).flat
     folder = change.project.root / "perf-ci"
     assert {path.name for path in folder.iterdir()} == {*REPORTS, "index.html", ".gitignore"}
     found = change.verdict
@@ -173,7 +173,7 @@ def test_a_change_of_documents_is_not_measured_and_the_report_says_why(change: C
     change.project.commit("words", **{"README.md": "words", "docs/a.md": "more"})
     said = change.ci()
     why = "Nothing was measured: no source, build or data file changed (README.md, docs/a.md)"
-    assert why in " ".join(said.out.split())
+    assert why in said.flat
     assert change.measured == 0
     assert change.verdict.word == "untouched"
     assert why in (change.project.root / "perf-ci" / "report.json").read_text()
@@ -186,7 +186,7 @@ def test_all_measures_even_that(change: Change) -> None:
 
 
 def test_head_that_is_its_own_baseline_has_nothing_to_measure(change: Change) -> None:
-    assert "there is no change, HEAD is its own baseline" in " ".join(change.ci().out.split())
+    assert "there is no change, HEAD is its own baseline" in change.ci().flat
     assert change.measured == 0
 
 
@@ -201,8 +201,7 @@ def test_a_budget_that_is_too_short_settles_nothing_and_says_so(change: Change) 
     change.project.commit("slow", **{"work.sh": "sleep 600"})
     said = change.ci("--budget", "1s", code=4)
     assert (
-        "Nothing could be settled: the budget ended before work had a complete block"
-        in " ".join(said.out.split())
+        "Nothing could be settled: the budget ended before work had a complete block" in said.flat
     )
     assert change.verdict.word == "unsettled"
 
@@ -211,7 +210,7 @@ def test_a_budget_that_is_too_short_settles_nothing_and_says_so(change: Change) 
 def test_what_cannot_be_measured_fails_the_job_in_every_report(change: Change) -> None:
     change.project.commit("broken", **{"work.sh": "echo no such file >&2; exit 7"})
     said = change.ci(code=5)
-    assert "Measuring failed: work on" in " ".join(said.out.split())
+    assert "Measuring failed: work on" in said.flat
     assert "failed: work on" in said.err
     for name in (
         "report.md",
@@ -285,7 +284,7 @@ def test_github_shows_a_comment_a_summary_and_annotations(
         f"Next, in a clone of the branch: perf ci --base {change.base[:10]} If it is wanted:"
         " perf accept ID --reason TEXT"
     )
-    assert following in " ".join(said.out.split())
+    assert following in said.flat
     assert "became slower" in (tmp_path / "summary.md").read_text()
     lines = said.out.splitlines()
     token = lines[0].removeprefix("::stop-commands::")

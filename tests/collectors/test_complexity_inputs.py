@@ -133,7 +133,7 @@ def test_a_function_that_is_never_called_is_a_failure_alone_and_a_note_beside_ot
     assert "none of the functions was called, or no call ended: check their names" in failure(
         collect("never", code=5)
     )
-    assert "never was n" in " ".join(collect("never", "once").out.split())
+    assert "never was n" in collect("never", "once").flat
 
 
 def test_one_call_a_constant_size_and_sizes_around_zero_are_recorded_as_they_are(
@@ -172,7 +172,7 @@ def test_what_ended_half_way_is_kept_aside_and_not_stored(
 def test_a_size_that_cannot_be_had_is_a_note(
     collect: Callable[..., Said], entry: str, told: str
 ) -> None:
-    assert told in " ".join(collect(entry).out.split())
+    assert told in collect(entry).flat
 
 
 @pytest.mark.parametrize("language", ["python"], indirect=True)
@@ -239,7 +239,7 @@ def test_a_division_by_zero_is_no_size_and_a_note(collect: Callable[..., Said]) 
     said = collect("constant=n / (n - 5)")
     assert (
         "constant=n / (n - 5) had no value in 60 calls (a null pointer, or a division by zero)"
-        in " ".join(said.out.split())
+        in said.flat
     )
     assert profiles()[0].resources.size is None
 

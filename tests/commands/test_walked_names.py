@@ -217,7 +217,7 @@ def test_a_word_that_is_a_revision_and_a_benchmark_says_so(project: Project, per
             said = perf(command, word, code=2).err
             assert f"`{word}` is a revision and a benchmark here" in said, (command, said)
             assert f"write {word}~0 for the revision, -- {word} for the benchmark" in said
-    said = " ".join(perf("check", "--", "main", code=3).out.split())
+    said = perf("check", "--", "main", code=3).flat
     assert "(only main): tests: main became slower" in said
     step = re.search(
         r"Next: find the function: perf blame (\S+ \S+) -- (.*?) If it is wanted", said
@@ -356,7 +356,7 @@ def test_the_next_step_of_a_part_is_about_that_part(project: Project, perf: Perf
         (["-u", "test_b", "-m", "wall time"], "old tests: test_b"),
         (["test_c"], "new tests: test_c"),
     ):
-        said = " ".join(perf("check", *pair, *words, code=3).out.split())
+        said = perf("check", *pair, *words, code=3).flat
         step = re.search(r"Next: find the function: perf (blame .*?) If it is wanted", said)
         assert step
         assert shlex.split(step[1]) == ["blame", *pair, "--", name]
@@ -364,5 +364,5 @@ def test_the_next_step_of_a_part_is_about_that_part(project: Project, perf: Perf
         assert words[-1].rpartition(" ")[2] in drawn
         assert ("test_c" in drawn) == (words == ["test_c"])
     ends = commits[0][:10], commits[-1][:10]
-    said = " ".join(perf("check", *ends, "test_b", code=0).out.split())
+    said = perf("check", *ends, "test_b", code=0).flat
     assert f"To settle it: perf check --measure {ends[0]} {ends[1]} test_b" in said

@@ -115,7 +115,7 @@ def test_runs_of_two_containers_are_compared(project: Project, perf: Perf) -> No
     Path("old.json").write_text(google("4f1c09", {"sum": 200.0}))
     Path("new.json").write_text(google("b07733", {"sum": 260.0}))
     perf("import", "old.json", "new.json", "--commit", "HEAD~1", "--commit", "HEAD")
-    said = " ".join(perf("check").out.split())
+    said = perf("check").flat
     assert "+30.0 %" in said
     assert "not comparable" not in said
 
@@ -383,7 +383,7 @@ def test_units_with_parts_in_common_have_no_sum(text: str, project: Project, per
     perf("import", "old", "new", "--commit", "HEAD~1", "--commit", "HEAD")
     (whole,) = perf("check", "--json").document["overall"]
     assert whole["effect"] is None
-    said = " ".join(perf("check").out.split())
+    said = perf("check").flat
     assert "no sum: its units have parts in common" in said
     assert "+30.0 %" in said
 
@@ -402,7 +402,7 @@ def test_of_many_open_comparisons_the_largest_is_named(project: Project, perf: P
     Path("new.json").write_text(google("b", times | {"case3": 260.0}))
     perf("import", "old.json", "new.json", "--commit", "HEAD~1", "--commit", "HEAD")
     for options in ((), ("--markdown",)):
-        said = " ".join(perf("check", *options).out.split())
+        said = perf("check", *options).flat
         assert "the largest is google-benchmark: case3: wall time +30.0 %" in said
         assert "(a single execution has no spread)" in said
 

@@ -100,7 +100,7 @@ def test_a_name_makes_tables_of_any_file_names_one_benchmark(perf: Perf) -> None
     assert {profile.job.name for profile in stored()} == {"nightly"}
     said = perf("check", code=None)
     assert "  suspected      nightly: sort\n                 wall time +50" in said.out
-    assert "perf import --in-turns" in " ".join(said.out.split())
+    assert "perf import --in-turns" in said.flat
     assert "perf check --measure" not in said.out
 
 

@@ -123,13 +123,13 @@ def test_unmeasured_commits_before_a_step_are_under_suspicion_too(
         every[75],
         3,
     )
-    said = " ".join(perf("history").out.split())
+    said = perf("history").flat
     assert f"one of 3 commits {every[73][:10]}..{every[75][:10]}" in said
     begin = "Next: find which of 3 commits it was: perf"
     first, last = f"{every[73][:10]}^", every[75][:10]
     assert f"{begin} collect {first}..{last} -- ./sort" in said, "there is no perf.toml"
     project.write("perf.toml", '[[job]]\nname = "sort"\ncmd = "./sort"\n')
-    assert f"{begin} bisect {first} {last} --" in " ".join(perf("history").out.split())
+    assert f"{begin} bisect {first} {last} --" in perf("history").flat
 
 
 def test_one_benchmark_by_its_whole_name_or_how_it_begins(commits: list[str], perf: Perf) -> None:
@@ -222,15 +222,11 @@ def test_a_merged_branch_is_not_part_of_the_line(project: Project, perf: Perf) -
         (rest[0], "degradation")
     ]
     assert (found["commits"], found["aside"]) == (45, 12)
-    assert "12 measured commits are on branches that were merged" in " ".join(
-        perf("history").out.split()
-    )
+    assert "12 measured commits are on branches that were merged" in perf("history").flat
     inner = printed(perf, f"{base[0]}..side")
     assert (inner["commits"], inner["findings"], inner["aside"]) == (31, [], 0)
     perf("rm", *side[1:])
-    assert "1 measured commit is on a branch that was merged" in " ".join(
-        perf("history").out.split()
-    )
+    assert "1 measured commit is on a branch that was merged" in perf("history").flat
 
 
 def test_a_merge_that_brings_a_step_is_the_commit(project: Project, perf: Perf) -> None:
@@ -325,7 +321,7 @@ def test_horvaths_test_is_reached_by_its_name(commits: list[str], perf: Perf) ->
     )
     assert step["low"] < 0.1 < step["high"]
     assert [one["benchmark"] for one in found["short"]] == ["parse --fast: sort"]
-    out = " ".join(perf("history", "--detector", "horvath").out.split())
+    out = perf("history", "--detector", "horvath").flat
     assert "by Horvath's test" in out
     assert "fewer than 16 commits, and not settled in turns: parse" in out
 
@@ -334,7 +330,7 @@ def test_short_series_are_named(commits: list[str], perf: Perf) -> None:
     jobs = [Job(name=f"job{number}", collector="time", cmd="./job") for number in range(7)]
     store(*(profile for job in jobs for profile in measured(commits[:5], [0.01] * 5, job=job)))
     assert len(printed(perf)["short"]) == 7
-    out = " ".join(perf("history").out.split())
+    out = perf("history").flat
     few = "too short with fewer than 6 commits, and not settled in turns"
     assert f"{few}: job0: sort wall time," in out
     assert "and 2 more" in out

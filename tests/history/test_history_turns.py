@@ -178,13 +178,11 @@ def test_a_step_of_a_curve_has_the_levels_of_perf_check_and_their_sizes(
         assert (
             steps[size]["effect"] == pytest.approx(truth, abs=0.01) and steps[size]["sizes"] is None
         )
-    out = " ".join(perf("history").out.split())
+    out = perf("history").flat
     # its line, and the count
     assert "degradation sort: insert" in out and out.count("degradation") == 2
     assert "4.000 -> 8.006 us at size 2,000; 5 other sizes +9.5 % to +85.6 %" in out
-    assert "4.000 -> 8.006 us" in " ".join(
-        perf("check", commits[0], commits[1], code=3).out.split()
-    )
+    assert "4.000 -> 8.006 us" in perf("check", commits[0], commits[1], code=3).flat
     perf("publish", "site", *QUICK)
     texts = {
         page["benchmark"]: [mark["text"] for track in page["tracks"] for mark in track["steps"]]
@@ -449,13 +447,11 @@ def test_the_newest_of_many_single_values_is_judged_by_their_level(
     )
     (newest,) = printed(perf)["newest"]
     assert (newest["word"], newest["commit"], newest["support"]) == ("degradation", commits[59], 59)
-    assert "degradation at the newest commit" in " ".join(perf("history").out.split())
+    assert "degradation at the newest commit" in perf("history").flat
     perf("publish", "site", *QUICK)
     assert site()["tracks"][0]["words"][-1] == "degradation"
     assert "degradation at the newest commit" in site()["remarks"][0]["text"]
-    assert "degradation at the newest commit" in " ".join(
-        perf("show", "sort", "--text").out.split()
-    )
+    assert "degradation at the newest commit" in perf("show", "sort", "--text").flat
 
 
 def checked(perf: Perf, baseline: str, target: str, code: int = 0) -> dict[str, Any]:
@@ -477,7 +473,7 @@ def test_a_step_of_single_values_fails_the_checks_that_it_lies_between_and_no_la
         assert (later["word"], later["since"]) == ("inconclusive", commits[30])
         assert f"is slower since {commits[30][:10]}: wall time +" in later["finding"]
         assert abs(later["effect"]) < 0.1, "the numbers are of the two sides"
-    said = " ".join(perf("check", *commits[31:33]).out.split())
+    said = perf("check", *commits[31:33]).flat
     assert f"sort is slower since {commits[30][:10]}: wall time +" in said
     perf("check", "--gate", *commits[31:33], code=4)
     around = checked(perf, commits[25], commits[33], code=3)
@@ -678,7 +674,7 @@ def test_where_too_much_would_be_computed_the_log_says_so(
 def unlisted(perf: Perf) -> list[tuple[str, str, str]]:
     """Metric, target and reason of what is not listed."""
     rows = printed(perf)["unlisted"]
-    listed = " ".join(perf("history").out.split()).count("is not listed (")
+    listed = perf("history").flat.count("is not listed (")
     assert listed == min(len(rows), 2)
     return [(row["metric"], row["target"], row["reason"]) for row in rows]
 
@@ -701,7 +697,7 @@ def test_a_history_says_that_a_series_is_too_short_for_what_check_found(
     store(*exact(commits[:4], [100, 100, 100, 120]))
     perf("check", commits[2], commits[3], code=3)
     assert unlisted(perf) == [("calls", commits[3], REASON)]
-    said = " ".join(perf("history").out.split())
+    said = perf("history").flat
     assert (
         f"note: sort, calls +20.0 % is not listed ({REASON}):"
         f" perf check {commits[2][:10]} {commits[3][:10]}" in said
@@ -729,7 +725,7 @@ def test_what_the_listed_work_settles_is_not_missed_as_time(commits: list[str], 
     assert words["wall"][0] == "degradation" and words["wall"][1] < 0
     assert [finding["metric"] for finding in printed(perf)["findings"]] == ["instructions"]
     assert unlisted(perf) == []
-    said_once = " ".join(perf("history").out.split())
+    said_once = perf("history").flat
     assert "settled in turns: sort CPU time, sort wall time" in said_once
 
 

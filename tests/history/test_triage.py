@@ -19,7 +19,7 @@ def jobs(count: int) -> list[Any]:
 
 
 def first_screen(perf: Perf) -> str:
-    return " ".join(perf("history").out.split())
+    return perf("history").flat
 
 
 def test_a_step_that_holds_is_certain(commits: list[str], perf: Perf) -> None:
@@ -178,7 +178,7 @@ def test_log_and_show_say_of_a_step_what_the_history_says(project: Project, perf
         ("improvement", False),
         ("over", False),
     }
-    shown = " ".join(perf("show", "sort", "--text").out.split())
+    shown = perf("show", "sort", "--text").flat
     assert "to check: its series goes to and fro across it" in shown
     assert "over: undone by" in shown
 

@@ -124,13 +124,13 @@ def test_others_that_differ_are_named_with_their_units(project, perf):
         project.commit(f"change {number}", **{"work.py": work(level) + other})
         for number, level in enumerate(stepped(3, 2))
     ]
-    said = " ".join(perf("bisect", commits[0], "-m", "cost").out.split())
+    said = perf("bisect", commits[0], "-m", "cost").flat
     note = re.search(r"; the ends differ elsewhere too: (work: (task|other), cost) \+", said)
     assert note
     assert re.search(r"note: follows work: (task|other), cost, the most important of 2 bench", said)
     naming = re.search(r"name another to follow it: perf (bisect \S+ \S+) NAME", said)
     assert naming
-    again = " ".join(perf("bisect", commits[0], "-m", "cost").out.split())
+    again = perf("bisect", commits[0], "-m", "cost").flat
     assert "nothing was measured: what is stored answers for 2 commits" in again
     assert note[0] in again
     found = perf(*naming[1].split(), note[1], "--json").document
@@ -171,7 +171,7 @@ def test_a_clock_that_seems_coarse_is_not_followed_where_another_unit_shows_the_
 def test_equal_ends_have_nothing_to_look_for(project, perf):
     commits = history(project, [1.0] * 5, noise=0.001)
     said = perf("bisect", commits[0], *ASK, code=4)
-    out = " ".join(said.out.split())
+    out = said.flat
     assert re.search(r"differ by less than [0-9.]+ %: there is no commit to look for", out), out
 
 
@@ -183,7 +183,7 @@ def test_where_no_verdict_names_a_target_the_bounds_are_printed(project, perf):
         )
         for number in range(3)
     ]
-    out = " ".join(perf("bisect", commits[0], "-m", "cost", code=4).out.split())
+    out = perf("bisect", commits[0], "-m", "cost", code=4).flat
     ends = f"{commits[0][:10]} and {commits[2][:10]}"
     assert re.search(
         rf"no difference is shown: {ends} differ by less than [0-9.]+ % in work: task, cost;"
@@ -253,7 +253,7 @@ def test_a_commit_that_fails_is_skipped_and_a_range_holds_the_culprit(project, p
     said = perf("bisect", commits[0], *ASK, code=4)
     for number in (2, 3, 4, 5):
         assert f"{commits[number][:10]}  " in said.out
-    assert said.out.count("skipped") == 3 and "exited with status 3" in " ".join(said.out.split())
+    assert said.out.count("skipped") == 3 and "exited with status 3" in said.flat
     assert f"{commits[1][:10]}  " not in said.out
 
 

@@ -167,7 +167,7 @@ def test_counts_of_instructions_say_where_to_look_if_times_show_nothing(project,
         project.commit(f"change {number}", **{"work.c": program})
         for number, program in enumerate(programs)
     ]
-    said = " ".join(perf("bisect", commits[0], "-m", "cpu", "-u", "work", code=4).out.split())
+    said = perf("bisect", commits[0], "-m", "cpu", "-u", "work", code=4).flat
     assert "instructions, whose counts repeat, do differ: +" in said
     assert f"{commits[6][:10]} " in said and not any(commit[:10] in said for commit in commits[1:5])
     found = perf("bisect", commits[0], "-m", "cpu", "-u", "work", "--json", code=4).document
@@ -291,7 +291,7 @@ def test_a_run_of_thirty_commits_is_built_in_part(project, perf, tmp_path, broke
         return
     held = [row["commit"] for row in found["commits"] if row["probability"] > 0.001]
     assert commits[culprit] in held and set(held) <= set(commits[broken[0] : broken[1] + 1])
-    again = " ".join(perf("bisect", commits[0], *ASK, code=4).out.split())
+    again = perf("bisect", commits[0], *ASK, code=4).flat
     assert "between those that do not run were not tried" in again
 
 

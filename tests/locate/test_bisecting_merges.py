@@ -57,8 +57,8 @@ def test_a_merge_that_loses_what_good_has_is_named_and_not_the_commit_before_it(
     merge = merged(project, "loses the fix", "side", ways=("-s", "ours"))
     said = perf("bisect", good, *ASK)
     assert merge[:10] in said.out and before[:10] not in said.out.split("\n\n")[1]
-    assert f"against its parent {good[:10]} (2 of 2)" in " ".join(said.out.split())
-    assert f"{fork[:10]} and {before[:10]} differ by less than" in " ".join(said.out.split())
+    assert f"against its parent {good[:10]} (2 of 2)" in said.flat
+    assert f"{fork[:10]} and {before[:10]} differ by less than" in said.flat
     assert f"{merge[:10]} itself made the difference" in said.out
     document = found(perf, good)
     assert named(document) == [(merge, good)] and document["within"]["ended"] == "equal"
@@ -178,7 +178,7 @@ def test_an_unrelated_root_that_was_merged_cannot_be_searched_and_the_note_says_
     level(project, "another root", 1.3)
     project.git("checkout", "--quiet", "main")
     merge = merged(project, "both", "other", ways=("--allow-unrelated-histories", "-X", "theirs"))
-    said = " ".join(perf("bisect", good, *ASK, "--merged").out.split())
+    said = perf("bisect", good, *ASK, "--merged").flat
     assert (
         f"{merge[:10]} is a merge; what it brought cannot be searched" in said
         and "with --merged" not in said

@@ -132,7 +132,7 @@ def test_the_test_that_moved_is_blamed_and_not_the_process_around_it(suite, perf
     assert "check: wall time +13" in said[1]
 
     def known():
-        return " ".join(perf("check", "HEAD~1", "HEAD", code=3).out.split())
+        return perf("check", "HEAD~1", "HEAD", code=3).flat
 
     cause = f"blamed for tests: {COUNT}: count (core.py:10-11), proved"
     assert cause in known()

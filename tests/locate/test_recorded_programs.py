@@ -152,7 +152,7 @@ def test_a_function_that_nobody_names_is_left_out_whatever_keeps_it(
 def test_a_function_that_is_kept_may_be_called_by_assembly(measured, project, perf, other):
     measured(FILES | other)
     project.commit("a helper", **{"rare.c": FILES["rare.c"] + HELPER})
-    said = " ".join(perf("select", "HEAD~1..HEAD", "--explain", "work").out.split())
+    said = perf("select", "HEAD~1..HEAD", "--explain", "work").flat
     assert "can be touched" in said and "an attribute by which assembly can call it" in said
 
 

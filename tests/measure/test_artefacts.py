@@ -216,7 +216,7 @@ def test_a_file_that_only_the_working_tree_has_is_named_when_a_job_fails(
         " needs)" in perf("collect", code=5).err
     )
     project.configure('cmd = "test -n {workload}"\nworkloads = ["data/big"]')
-    assert f"note: work data/big: `data/big` {cure}" in " ".join(perf("collect").out.split())
+    assert f"note: work data/big: `data/big` {cure}" in perf("collect").flat
     project.configure('cmd = "sh run.sh"', top='overlay = ["data"]')
     perf("collect")
 

@@ -74,9 +74,7 @@ def test_a_check_names_the_benchmark_that_became_slower(project: Project, perf: 
     job(project, printing(GO.format(sort=4000)), '"go"')
     project.commit("slower", **{"bench.sh": printing(GO.format(sort=12000))})
     said = perf("check", "--measure", "HEAD~1", "HEAD", "-n", "5", code=3)
-    assert "example.org/m.Sort cpus=2 [100] became slower: wall time +200 %" in " ".join(
-        said.out.split()
-    )
+    assert "example.org/m.Sort cpus=2 [100] became slower: wall time +200 %" in said.flat
 
 
 def test_one_benchmark_is_run_alone_where_the_harness_can(project: Project, perf: Perf) -> None:
@@ -246,7 +244,7 @@ def test_benchmarks_that_ended_with_an_error_are_named(project: Project, perf: P
     ]
     document = json.dumps({"context": {"num_cpus": 2}, "benchmarks": rows})
     job(project, printing(f"{document}\n"), '"google-benchmark"')
-    assert "BM_B ended with an error: no input" in " ".join(perf("collect").out.split())
+    assert "BM_B ended with an error: no input" in perf("collect").flat
 
 
 def test_an_expression_that_would_take_years_is_ended(

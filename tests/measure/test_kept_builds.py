@@ -164,7 +164,7 @@ def test_a_tracked_program_that_the_build_leaves_is_named_each_time(project, per
     project.configure('cmd = "./prog"', top='build = ["touch other"]\n')
     project.commit("one")
     for _ in range(2):
-        warned = " ".join(perf("collect", "HEAD", "--committed").out.split())
+        warned = perf("collect", "HEAD", "--committed").flat
         assert (
             "the build leaves `prog` as it was committed: take it out of git (`git rm --cached"
             " prog`)" in warned

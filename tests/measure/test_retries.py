@@ -52,7 +52,7 @@ def test_a_failed_execution_is_repeated_at_once_and_counted(
     assert sorted((old.design.failed, new.design.failed)) == [0, 1]
     assert old.resources.execution == new.resources.execution == [0, 1, 2]
     assert seeds(old) == seeds(new)
-    assert "1 execution failed and had to be repeated" in " ".join(said.out.split())
+    assert "1 execution failed and had to be repeated" in said.flat
 
 
 def test_before_the_last_repetition_the_block_begins_again_with_another_seed(
@@ -79,7 +79,7 @@ def test_before_the_last_repetition_the_block_begins_again_with_another_seed(
     assert seeds(old) == seeds(new) == [int(ran[place][1]) for place in (3, 5, 7)]
     assert old.resources.execution == new.resources.execution == [0, 1, 2]
     assert said.err.count("connection reset") == 1
-    assert "2 executions failed and had to be repeated" in " ".join(said.out.split())
+    assert "2 executions failed and had to be repeated" in said.flat
     assert "profiles" in perf("fsck").out
 
 
@@ -267,7 +267,7 @@ def test_a_check_says_that_the_target_fails_more_often(project: Project, perf: P
     said = perf("check", "HEAD~1", "HEAD", code=None)
     assert (
         "note: work: 6 of 12 executions failed on the target and were repeated, 0 of 6 on the"
-        " baseline" in " ".join(said.out.split())
+        " baseline" in said.flat
     )
     assert (
         perf("check", "--json", "HEAD~1", "HEAD", code=None)

@@ -566,7 +566,7 @@ def test_a_program_that_reports_has_its_levels_in_words(project: Project, perf: 
 def test_noise_inside_executions_asks_for_more_measurements(project: Project, perf: Perf) -> None:
     commit = project.commit()
     store(nested(commit=commit, executions=20, measured=4, within=0.2, between=0.0))
-    out = " ".join(perf("plan").out.split())
+    out = perf("plan").flat
     assert "executions do not differ beyond their measurements" in out
     assert "measurements per execution instead of 4 would find 2 %" in out
 
@@ -582,7 +582,7 @@ def test_measurements_that_depend_on_each_other_are_reported(project: Project, p
             rows.execution.append(execution)
             rows.metrics["wall"].append(1 + value)
     store(sample_profile(commit=commit, resources=rows, design=Design(executions=6)))
-    assert "a measurement depends on the one before it" in " ".join(perf("plan").out.split())
+    assert "a measurement depends on the one before it" in perf("plan").flat
 
 
 def test_builds_are_planned_as_builds(project: Project, perf: Perf) -> None:
@@ -609,7 +609,7 @@ def test_odd_data_are_a_plain_sentence(
 ) -> None:
     commit = project.commit()
     store(sample_profile(values, commit=commit))
-    assert said in " ".join(perf("plan").out.split())
+    assert said in perf("plan").flat
     assert perf("plan", "--json").document
 
 
@@ -723,10 +723,10 @@ def test_the_times_of_a_unit_are_explained_once(project: Project, perf: Perf) ->
     profile.resources.metrics["cpu"] = list(profile.resources.metrics["wall"])
     profile.metrics["cpu"] = Metric("s")
     store(profile)
-    out = " ".join(perf("plan").out.split())
+    out = perf("plan").flat
     assert "inner, wall time: the first measurement of an execution is slower" in out
     assert "inner, CPU time:" not in out
-    assert "inner, CPU time: impact factor" in " ".join(perf("plan", "-v").out.split())
+    assert "inner, CPU time: impact factor" in perf("plan", "-v").flat
 
 
 # executions = "auto"
@@ -981,7 +981,7 @@ def test_the_plan_says_what_the_seed_explains(project: Project, perf: Perf) -> N
         for one, commit in zip(drawn(0.97, 20, 1), commits, strict=True)
     ]
     store(*profiles)
-    said = " ".join(perf("plan").out.split())
+    said = perf("plan").flat
     assert "wall time: the seed of a block explains 9" in said
     assert "; pairs that share it differ by 0." in said
     (job,) = perf("plan", "--json").document["jobs"]
@@ -994,7 +994,7 @@ def test_the_plan_says_that_it_does_not_know_what_the_seed_explains(
 ) -> None:
     store(sample_profile(noisy(0.01, 10), commit=project.commit()))
     assert "seed" not in perf("plan").out
-    said = " ".join(perf("plan", "-v").out.split())
+    said = perf("plan", "-v").flat
     assert (
         "how much the seed of a block explains is not known: it takes five blocks of two revisions"
         in said

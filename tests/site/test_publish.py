@@ -1484,7 +1484,7 @@ def test_a_commit_has_one_line_per_curve_with_the_levels_of_its_verdict_and_a_wh
     store(*curve(commits[:2]))
     perf("publish", "site", *QUICK)
     page = data(f"commits/{commits[1][:10]}")
-    said = " ".join(perf("check", *commits[:2], code=3).out.split())
+    said = perf("check", *commits[:2], code=3).flat
     assert f"{commits[1][:10]}: sort: insert became" in said  # a page has the same order
     assert [row["benchmark"] for row in page["moved"]] == ["sort: insert", "sort"]
     change, levels = page["moved"][0]["cell"]["effect"], page["moved"][0]["levels"]
