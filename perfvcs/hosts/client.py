@@ -115,7 +115,7 @@ class HostsExecutor:
     def prepare(self, identity: Identity, stack: ExitStack) -> None:
         """Pack what hosts need; raises UsageError for what cannot travel."""
         self.parcel: Parcel = parcel(self.sites, identity, self.cluster.stalled)
-        self._content = self.parcel.encode()
+        self._content = encode(self.parcel)
         self._name = hashlib.sha256(self._content).hexdigest()
         self._topic = f"perfvcs-{identity.session}"
         self.tally.alive |= {

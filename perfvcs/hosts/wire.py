@@ -30,7 +30,6 @@ from perfvcs.system.disk import entries, remove
 LARGEST_MESSAGE = 1 << 31  # of one message
 PREFIX = 8  # bytes of a length
 encode = msgspec.msgpack.encode
-_facts = msgspec.msgpack.Decoder(Facts)
 LARGEST_OVERLAY = 1 << 30  # of the overlay
 KEPT_ENTRIES = frozenset({".git", ".perf"})  # of a clone
 
@@ -91,17 +90,11 @@ class Measured(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="mea
 
 HostAnswer = Lacks | Failed | Measured
 Reply = HostAnswer | Executing
-_task = msgspec.msgpack.Decoder(Task)
-_delivery = msgspec.msgpack.Decoder(Delivery)
-_answer = msgspec.msgpack.Decoder(HostAnswer)
-_reply = msgspec.msgpack.Decoder(Reply)
-task, delivery, answer, reply, facts = (
-    _task.decode,
-    _delivery.decode,
-    _answer.decode,
-    _reply.decode,
-    _facts.decode,
-)
+task = msgspec.msgpack.Decoder(Task).decode
+delivery = msgspec.msgpack.Decoder(Delivery).decode
+answer = msgspec.msgpack.Decoder(HostAnswer).decode
+reply = msgspec.msgpack.Decoder(Reply).decode
+facts = msgspec.msgpack.Decoder(Facts).decode
 
 
 def send(pipe: IO[bytes], content: bytes) -> None:
@@ -184,10 +177,6 @@ class Parcel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     files: list[ParcelFile]
     environment: dict[str, str]
     stalled: float
-
-    def encode(self) -> bytes:
-        """As bytes."""
-        return msgspec.msgpack.encode(self)
 
     def chosen(self) -> list[Cell]:
         """The cells, in the order of the session; raises UsageError where a job is not there."""

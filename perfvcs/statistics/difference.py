@@ -10,7 +10,7 @@ from msgspec import Struct
 from perfvcs.system.numeric import Flags, Floats, Indices, np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -88,6 +88,11 @@ class Difference(Struct, frozen=True):
     p: Floats
     error: Floats
     df: Floats
+
+    def rows(self) -> Iterator[tuple[float, float, float, float]]:
+        """Estimate, low, high and p of each group."""
+        columns = self.estimate, self.low, self.high, self.p
+        return zip(*(column.tolist() for column in columns), strict=True)
 
 
 class Moments(Struct, frozen=True):

@@ -46,13 +46,6 @@ class Permutation(SampledMethod):
                 f"so few {batch.samples[0].kind}s cannot reach p = {self.alpha:.3g}: at least"
                 f" {fewest}"
             )
-        rows = zip(
-            *(
-                column.tolist()
-                for column in (difference.estimate, difference.low, difference.high, p)
-            ),
-            strict=True,
-        )
         return [
             RuleOutcome(
                 shift,
@@ -63,5 +56,5 @@ class Permutation(SampledMethod):
                 p=chance,
                 reason=reason,
             )
-            for shift, low, high, chance in rows
+            for (shift, low, high, _), chance in zip(difference.rows(), p.tolist(), strict=True)
         ]

@@ -50,19 +50,7 @@ class SignedRank(LogMedian):
             first = np.array([flatten(scaled[place].baseline) for place in places])
             second = np.array([flatten(scaled[place].target) for place in places])
             difference = signed_rank(first, second, self.confidence)
-            rows = zip(
-                *(
-                    column.tolist()
-                    for column in (
-                        difference.estimate,
-                        difference.low,
-                        difference.high,
-                        difference.p,
-                    )
-                ),
-                strict=True,
-            )
-            for place, row in zip(places, rows, strict=True):
+            for place, row in zip(places, difference.rows(), strict=True):
                 results[place] = _estimate(*row)
         return results
 

@@ -23,15 +23,7 @@ class TTest(SampledMethod):
         """One per sample."""
         from perfvcs.statistics.difference import welch
 
-        difference = welch(batch.baseline, batch.target, self.stated)
-        rows = zip(
-            *(
-                column.tolist()
-                for column in (difference.estimate, difference.low, difference.high, difference.p)
-            ),
-            strict=True,
-        )
         return [
             RuleOutcome(shift, low, high, changed=p < 1 - self.stated, p=p)
-            for shift, low, high, p in rows
+            for shift, low, high, p in welch(batch.baseline, batch.target, self.stated).rows()
         ]

@@ -153,10 +153,6 @@ def _gaps(rows: Sequence[_Replicates]) -> list[Gap]:
         first = np.stack([rows[place][0] for place in places])
         second = np.stack([rows[place][1] for place in places])
         tested = welch(first, second, confidence)
-        columns = zip(
-            *(column.tolist() for column in (tested.estimate, tested.low, tested.high, tested.p)),
-            strict=True,
-        )
-        for place, column in zip(places, columns, strict=True):
-            gaps[place] = Gap(*column)
+        for place, row in zip(places, tested.rows(), strict=True):
+            gaps[place] = Gap(*row)
     return gaps
