@@ -60,11 +60,7 @@ def counting_sort(items: list[int], keys: int) -> list[int]:
     counts = [0] * keys
     for item in items:
         counts[item] += 1
-    found = []
-    for key, count in enumerate(counts):
-        for _ in range(count):
-            found.append(key)
-    return found
+    return [key for key, count in enumerate(counts) for _ in range(count)]
 
 
 def heap_sort(items: list[int]) -> None:

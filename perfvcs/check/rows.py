@@ -58,9 +58,9 @@ def points(case: Case) -> tuple[CasePoints, CasePoints]:
     from perfvcs.statistics.regression.condensed import warm
     from perfvcs.statistics.sessions import adjusted, far_apart
 
-    tables: list[list[UnitTable]] = []
-    for measured_side in case.chosen.sides:
-        tables.append([case.rows.table(measured, case.uid) for measured in measured_side])
+    tables = [
+        [case.rows.table(measured, case.uid) for measured in side] for side in case.chosen.sides
+    ]
     single = all((table.binary == table.binary[:1]).all() for side in tables for table in side)
     columns = []
     for number, side in enumerate(tables):

@@ -64,8 +64,7 @@ def _document(verdict: CiVerdict, most: int) -> bytes:
     for name, value in (*facts, *(("error receipt", line) for line in verdict.receipt.lines())):
         SubElement(properties, "property", name=name, value=_text(value, MESSAGE))
     cases, seen = [_whole(verdict)], Counter[tuple[str, str]]()
-    for change in verdict.report.changes[:most]:
-        cases.append(_case(change, seen))
+    cases += [_case(change, seen) for change in verdict.report.changes[:most]]
     cases += [
         _case_of("not touched", name, "skipped", "the change cannot touch it", seen)
         for name in verdict.report.untouched[:most]

@@ -79,9 +79,9 @@ def status(*, as_json: bool) -> None:
     if as_json:
         import json
 
-        rows = []
-        for hook in installed:
-            rows.append({key: value and str(value) for key, value in vars(hook).items()})
+        rows = [
+            {key: value and str(value) for key, value in vars(hook).items()} for hook in installed
+        ]
         echo(json.dumps(rows, indent=2))
         return
     for hook in installed:

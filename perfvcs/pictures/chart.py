@@ -226,9 +226,7 @@ def environments(group: Sequence[Series]) -> list[str]:
     """A short name for the environment of each series: what tells it from the others."""
     parts = [series.environment.split(", ") for series in group]
     common = set.intersection(*map(set, parts)) if len(parts) > 1 else set()
-    apart = []
-    for words in parts:
-        apart.append([word for word in words if word not in common])
+    apart = [[word for word in words if word not in common] for words in parts]
     enough = next((count for count in (1, 2, 3) if _distinct(apart, count)), 1)
     names: list[str] = []
     for words in apart:

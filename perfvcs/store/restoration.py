@@ -250,8 +250,7 @@ def _paths(git: Bare, commit: str) -> set[str]:
     """The paths of all profiles at a commit, as far as they can be listed."""
     paths: set[str] = set()
     with suppress(GitFailed):
-        for entry in git.listing(commit):
-            paths.add(entry.path)
+        paths.update(entry.path for entry in git.listing(commit))
     return {path for path in paths if PROFILE_PATH.fullmatch(path)}
 
 

@@ -374,11 +374,11 @@ class TestBadInput:
 
 def running(folder: Path) -> list[int]:
     """The processes that run below a folder."""
-    found = []
-    for process in psutil.process_iter(["pid", "cwd"]):
-        if str(process.info["cwd"] or "").startswith(str(folder)) and process.pid != os.getpid():
-            found.append(process.pid)
-    return found
+    return [
+        process.pid
+        for process in psutil.process_iter(["pid", "cwd"])
+        if str(process.info["cwd"] or "").startswith(str(folder)) and process.pid != os.getpid()
+    ]
 
 
 @pytest.mark.slow

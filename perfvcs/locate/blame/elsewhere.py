@@ -22,13 +22,12 @@ def surroundings(a: Profile, b: Profile) -> list[str]:
     """The differences that the profiles record besides the source, a line each; empty where there
     are none.
     """
-    differences = []
     first, second = (_described(profile.environment) for profile in (a, b))
-    for name in sorted(first.keys() | second.keys()):
-        if first.get(name, "") != second.get(name, ""):
-            differences.append(
-                f"{name}: {first.get(name) or 'none'} -> {second.get(name) or 'none'}"
-            )
+    differences = [
+        f"{name}: {first.get(name) or 'none'} -> {second.get(name) or 'none'}"
+        for name in sorted(first.keys() | second.keys())
+        if first.get(name, "") != second.get(name, "")
+    ]
     before, after = installed(a), installed(b)
     changes = [
         f"{name} {before.get(name, 'not installed')} -> {after.get(name, 'not installed')}"

@@ -49,10 +49,8 @@ class MatchedTree:
 
     def side(self, side: int) -> CallTree:
         """One of the two trees that it was made from, as far as names are known."""
-        place: dict[int, int] = {-1: -1}
         chosen = [node for node in range(len(self)) if node == 0 or self.calls[side][node]]
-        for number, node in enumerate(chosen):
-            place[node] = number
+        place = {-1: -1} | {node: number for number, node in enumerate(chosen)}
         return CallTree(
             [self.names[node] for node in chosen],
             [place[self.parents[node]] for node in chosen],
