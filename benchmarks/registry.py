@@ -6,7 +6,12 @@ its options, their defaults those of a full run.
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
+import os
+import shutil
+import sys
+import sysconfig
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -16,8 +21,26 @@ from pathlib import Path
 from typing import Any, get_args, get_origin
 
 from .figures import Row
-from .needs import missing
 
+CURES = {
+    "memray": "pip install memray",
+    "pip": "python -m ensurepip",
+    "py-spy": "pip install py-spy",
+    "pytest": "pip install pytest",
+    "distributed": "pip install distributed",
+    "statsmodels": "pip install statsmodels",
+    "/usr/bin/perf": "on Debian: apt-get install linux-perf",
+    "Python.h": "on Debian: apt-get install python3-dev",
+    "cc": "on Debian: apt-get install gcc",
+    "g++": "on Debian: apt-get install g++",
+    "gcc": "on Debian: apt-get install gcc",
+    "hyperfine": "on Debian: apt-get install hyperfine",
+    "make": "on Debian: apt-get install make",
+    "valgrind": "on Debian: apt-get install valgrind",
+}
+MODULES = {"memray", "pip", "pytest", "distributed", "statsmodels"}
+# what no look at the machine tells
+GIVEN = {"clones of projects", "network", "results of asv"}
 Rows = Iterable[Row]
 HERE = Path(__file__).parent
 _REGISTERED: dict[str, Benchmark] = {}
@@ -133,3 +156,26 @@ def benchmarks() -> dict[str, Benchmark]:
         if "\n@benchmark(" in path.read_text():
             import_module(f"{__package__}.{path.stem}")
     return dict(sorted(_REGISTERED.items(), key=lambda entry: (entry[1].page, entry[0])))
+
+
+def missing(needs: Iterable[str]) -> list[str]:
+    """What is not here, each with its cure: modules and headers of Python, commands (on PATH or
+    beside the interpreter), and root's rights.
+    """
+    return [f"{need} is missing: {_cure(need)}" for need in needs if not _is_here(need)]
+
+
+def _cure(need: str) -> str:
+    return "sudo" if need == "root" else f"install it ({CURES[need]})"
+
+
+def _is_here(need: str) -> bool:
+    if need in GIVEN:
+        return True
+    if need == "root":
+        return os.geteuid() == 0
+    if need in MODULES:
+        return importlib.util.find_spec(need) is not None
+    if need.endswith(".h"):
+        return Path(sysconfig.get_path("include"), need).exists()
+    return shutil.which(need) is not None or Path(sys.executable).with_name(need).exists()

@@ -18,8 +18,7 @@ from conftest import ROOT
 from benchmarks import documents
 from benchmarks.__main__ import listing, main
 from benchmarks.figures import RECORDED, lines, record, tables
-from benchmarks.needs import CURES, GIVEN, MODULES
-from benchmarks.registry import Benchmark, benchmarks
+from benchmarks.registry import CURES, GIVEN, MODULES, Benchmark, benchmarks
 
 KNOWN = benchmarks()
 PAGES = sorted(documents.PAGES.glob("*.md"))
