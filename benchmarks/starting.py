@@ -99,9 +99,9 @@ class Start:
         if not expected:
             return row
         row |= {
-            "collect_said_s": _seconds(expected[1]),
-            "check_said_s": _seconds(expected[2]),
-            "check_most_s": _seconds(expected[3] or expected[2]),
+            "collect_said_s": said_seconds(expected[1]),
+            "check_said_s": said_seconds(expected[2]),
+            "check_most_s": said_seconds(expected[3] or expected[2]),
         }
         if proposals_only:
             return row
@@ -111,7 +111,8 @@ class Start:
         return row | {"collect_s": collect, "check_s": check}
 
 
-def _seconds(text: str) -> int:
+def said_seconds(text: str) -> int:
+    """The seconds of a duration as `perf init` says it."""
     return sum(int(count) * UNITS[unit] for count, unit in re.findall(r"(\d+) (h|min|s)", text))
 
 

@@ -33,7 +33,12 @@ from perfvcs.system.foreign import printable
 SHEBANG_BYTES = 512  # bytes in which a script names its interpreter
 # the first is random on purpose, the second would change what is counted
 DROPPED = (PADDING, "VALGRIND_OPTS")
-FIXED = {"PYTHONHASHSEED": "0", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
+FIXED = {
+    "PYTHONHASHSEED": "0",
+    "PERL_HASH_SEED": "0",
+    "PERL_PERTURB_KEYS": "0",
+    "RUST_TEST_THREADS": "1",  # in the harness of cargo: who waits for whom is chance
+}
 # Go's runtime interrupts its threads by signals, on which callgrind 3.19 stops with an assertion
 UNSIGNALLED = "asyncpreemptoff=1"
 PAGE_BYTES = 4096  # bytes

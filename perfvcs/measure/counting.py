@@ -20,6 +20,7 @@ from perfvcs.jobs.cell import Cell
 from perfvcs.plugins.collector import EVERY_UNIT
 from perfvcs.profile.naming import is_whole
 from perfvcs.profile.summary import summarise
+from perfvcs.statistics.multiplicity import PAIRS
 from perfvcs.text.quantity import duration
 from perfvcs.text.words import COUNTS, counted, listed
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from perfvcs.repository.state import State
 
 SHARE = 0.2  # of the session that counting may take
+# seconds that it may take of any session whose pairs left a job open: of a job of 20 ms these are
+# two seconds, in which nothing could be counted
+LEAST_ROOM = 20.0
 EXECUTIONS = 2  # of each version: two show how much a count varies by itself
 TIMED = ("time", "pytest")  # the collectors beside which work is counted
 # the formats of harnesses in whose programs it is known when each unit begins and ends
@@ -95,8 +99,8 @@ def count(
     """Counts what both sides of a session execute, which took so many ``seconds``, and stores it
     with the session; says what cannot be counted.
 
-    A job with ``exact = "auto"`` is counted where that takes at most a fifth of the whole, or
-    ``always``.
+    A job with ``exact = "auto"`` is counted where that takes at most a fifth of the whole, or some
+    seconds where time left a job open, or ``always``.
     """
     cells, equipped = rig.asked(request)
     if not request.exact or request.scheduler or not outcome.profiles or pair[0] == pair[1]:
@@ -105,12 +109,11 @@ def count(
     timed = [cell for cell in cells if cell.collector_name in TIMED and cell.label not in present]
     if always:
         timed = [structs.replace(cell, counting="always") for cell in timed]
-    room = seconds * SHARE / (1 - SHARE)
-    if request.budget is not None:
-        room = min(room, request.budget - seconds)
+    pairs = max(profile.design.executions for profile in outcome.profiles)
+    left = allowance(seconds, pairs, request)
     total = sum(profile.design.executions for profile in outcome.profiles) or 1
     measured = outcome.profiles
-    jobs, reasons = affordable(timed, seconds / total, room, units(measured), wholes(measured))
+    jobs, reasons = affordable(timed, seconds / total, left, units(measured), wholes(measured))
     for reason in reasons:
         rig.progress.say(reason)
     if not jobs:
@@ -138,6 +141,16 @@ def count(
     outcome.profiles += found.profiles
     if quiet.reasons:
         rig.progress.say(f"work is not counted: {quiet.reasons[0]}")
+
+
+def allowance(seconds: float, pairs: int, request: Request) -> float:
+    """The seconds that counting may take after a session of so many ``seconds``, in which a job was
+    measured in so many ``pairs`` at most.
+    """
+    left = seconds * SHARE / (1 - SHARE)
+    if pairs >= PAIRS and request.executions is None:
+        left = max(left, LEAST_ROOM)
+    return left if request.budget is None else min(left, request.budget - seconds)
 
 
 def _run(session: Session, sites: Sites, jobs: Sequence[CountedJob]) -> Iterator[str]:

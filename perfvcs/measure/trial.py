@@ -24,7 +24,7 @@ from perfvcs.measure.budget import Budget
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Progress, Reasons
 from perfvcs.measure.reason import TAKES_LONG, Reason
-from perfvcs.measure.repair import repair
+from perfvcs.measure.repair import quicker, repair
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
@@ -71,8 +71,10 @@ def first_that_runs(
     """
     trials = _Trials(repository, progress)
     slow: Trial | None = None
+    waiting = list(proposals)
     with repository.measuring():
-        for proposal in proposals:
+        while waiting:
+            proposal = waiting.pop(0)
             if not trials.left:
                 progress.say(
                     f"no other command is tried: the trials took {duration(ALL_TRIALS_SECONDS)}"
@@ -91,6 +93,9 @@ def first_that_runs(
             )
             if slow is None or trial.check.expected < slow.check.expected:
                 slow = trial
+            if smaller := quicker(repository.project, trial.proposal):
+                progress.say(f"  {smaller.why}")
+                waiting.insert(0, smaller.proposal)
     return slow
 
 

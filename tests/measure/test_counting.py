@@ -12,7 +12,8 @@ from conftest import Perf, Project
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import read
 from perfvcs.measure import counting
-from perfvcs.measure.counting import UnitSeconds, affordable
+from perfvcs.measure.counting import UnitSeconds, affordable, allowance
+from perfvcs.measure.request import Request
 from perfvcs.plugins.collector import EVERY_UNIT
 from perfvcs.repository import Repository
 
@@ -232,6 +233,22 @@ def jobs(text: str, seconds: float, room: float) -> tuple[list[int], list[str]]:
 )
 def test_counting_takes_no_more_than_its_share(asked: str, room: float, often: list[int]) -> None:
     assert jobs(json.dumps({"exact": asked}), 1.0, room)[0] == often
+
+
+@pytest.mark.parametrize(
+    ("pairs", "asked", "left"),
+    [
+        (30, Request(), 20.0),
+        (5, Request(), 1.0),
+        (30, Request(executions=30), 1.0),
+        (30, Request(budget=10.0), 6.0),
+    ],
+)
+def test_a_short_session_that_left_a_job_open_has_room_for_counting(
+    pairs: int, asked: Request, left: float
+) -> None:
+    """A fifth of four seconds is no time, and all thirty pairs were measured."""
+    assert allowance(4.0, pairs, asked) == left
 
 
 @pytest.mark.parametrize("program", ["./sort", "perl t.pl", "lua t.lua", "sh t.sh"])

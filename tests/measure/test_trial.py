@@ -140,6 +140,21 @@ def test_what_takes_too_long_is_not_proposed(
     assert matrix(load(project.root / "perf.toml"))[0].cmd == "sh bench/run.sh"
 
 
+@pytest.mark.needs("prove")
+def test_of_tests_of_perl_with_a_slow_verdict_those_that_changed_most_are_written(
+    project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All run, but those in ``b.t`` take seconds."""
+    monkeypatch.setattr(trial, "LONGEST_CHECK", 40.0)
+    project.write("t/a.t", "print qq(1..1\\nok 1\\n);\n")
+    project.write("t/b.t", "select undef, undef, undef, 2; print qq(1..1\\nok 1\\n);\n")
+    project.commit()
+    project.commit(**{"t/a.t": "print qq(1..1\\nok 1\\n);  # anew\n"})
+    said = perf("init", "--yes")
+    assert "it runs, but a verdict takes about" in said.err + said.out
+    assert matrix(load(project.root / "perf.toml"))[0].cmd == "prove --lib t/a.t"
+
+
 def test_long_executions_are_proposed_less_often_and_get_time() -> None:
     one = Proposal("x", "make bench", "bench")
     assert "executions = 10 " in one.toml(0.1)
