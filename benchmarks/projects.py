@@ -1,12 +1,13 @@
-"""Published projects followed with `perf init` unedited: is a planted slip found, its commit named, and
-its hunk proved?
+"""Published projects followed with `perf init` unedited: is a planted slip found, its commit named,
+and its hunk proved?
 
-Each project of ``clones`` (folders with clones) is cloned again. `perf init --yes` writes perf.toml; a
-line of README, a slip of ``slips``, and a remark in the slip's file are committed on it. Then
-`perf check --measure`, `perf blame` and `perf bisect` are asked of the first and the last commit with
-nothing named, for at most ``limit`` seconds each. ``slips`` is a file of TOML, projects.toml without
-one: by the name of a project its ``language``, the ``file``, a text that stands ``old`` in it once, the
-``new`` one, and a ``remark``. All that is said is written to NAME.txt in ``folder``.
+Each project of ``clones`` (folders with clones) is cloned again. `perf init --yes` writes
+perf.toml; a line of README, a slip of ``slips``, and a remark in the slip's file are committed on
+it. Then `perf check --measure`, `perf blame` and `perf bisect` are asked of the first and the last
+commit with nothing named, for at most ``limit`` seconds each; only `perf check` with
+``only_check``. ``slips`` is a file of TOML, projects.toml without one: by the name of a project its
+``language``, the ``file``, a text that stands in it once (``old``), the ``new`` one, and a
+``remark``. All that is said is written to NAME.txt in ``folder``.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ FIRST, FOUND = 0, 3  # exit codes: fine, and a degradation
 ITEM = re.compile(r"^.*\b(?:slower|faster|more|less|larger|smaller): .*$", re.MULTILINE)
 TINY = {
     "work.py": "def total(n):\n    return sum(range(n))\n",
-    "bench/bench_total.py": "import time\nfrom work import total\n\nbegan = time.perf_counter()\n"
-    "total(3_000_000)\nprint('total', time.perf_counter() - began)\n",
+    "bench_total.py": "import time\nfrom work import total\n\nbegan = time.perf_counter()\n"
+    "total(300_000)\nprint('total', time.perf_counter() - began)\n",
 }
 
 
@@ -99,7 +100,7 @@ class Followed:
         commit(self.place, "End the file with a remark")
         return slow
 
-    def row(self) -> Row:
+    def row(self, *, only_check: bool) -> Row:
         """What came of it."""
         said, _, took = self.perf("init", "--yes")
         written, expected = self.place / "perf.toml", SAID.search(said)
@@ -115,13 +116,12 @@ class Followed:
         if not expected:
             return row
         slow = self.slowed()
-        return row | {
+        row |= {
             "said_s": said_seconds(expected[2]),
             "most_s": said_seconds(expected[3] or expected[2]),
             **self._checked(),
-            **self._blamed(),
-            **self._searched(slow),
         }
+        return row if only_check else row | self._blamed() | self._searched(slow)
 
     def _checked(self) -> Row:
         said, status, took = self.perf("check", "--measure", "HEAD~3", "HEAD")
@@ -166,9 +166,14 @@ def _published(clones: tuple[str, ...], slips: str) -> Iterator[tuple[Path, Slip
         yield source, Slip(**known[source.name])
 
 
-@benchmark("languages", quick={"limit": 60.0})
+@benchmark("languages", quick={"only_check": True})
 def projects(
-    *, clones: tuple[str, ...] = (), slips: str = str(OWN), folder: str = "", limit: float = 360.0
+    *,
+    clones: tuple[str, ...] = (),
+    slips: str = str(OWN),
+    folder: str = "",
+    limit: float = 360.0,
+    only_check: bool = False,
 ) -> Iterator[Row]:
     """Is a slip planted in a published project found, with what `perf init` writes there?"""
     with scratch("projects") as made:
@@ -176,4 +181,4 @@ def projects(
         place.mkdir(parents=True, exist_ok=True)
         chosen = _published(clones, slips) if clones else _tiny(made / "sources")
         for source, slip in chosen:
-            yield Followed(source, place, slip, limit).row()
+            yield Followed(source, place, slip, limit).row(only_check=only_check)

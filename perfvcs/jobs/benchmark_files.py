@@ -29,6 +29,9 @@ TEST_FOLDERS = frozenset({"test", "testing", "tests"})
 TESTING = r"\b(?:pytest|unittest)\b|\bgo test\b"
 CONFIGURES = "conftest.py"  # pytest loads it by itself
 SERVICE = r"\.github/workflows/[^/]+\.ya?ml|\.gitlab-ci\.yml"
+PROSE = (
+    r"(?i:.*\.(?:md|rst|adoc)|(?:readme|changelog|changes|news|authors|copying|licen[cs]e)[^/]*)"
+)
 ATTRIBUTES = ".gitattributes"  # by which git writes the files of a checkout
 KINDS = ("overlay", "workload", "benchmark", "test", "checkout's", "service's job")
 
@@ -86,7 +89,7 @@ def of_files(
     """The files that measure among those that differ, by kind: see ``KINDS``.
 
     A file that a command names, or to which a link of a benchmark leads, may be the program itself:
-    it is not listed where it alone changed. New tests are not listed.
+    it is not listed where it alone changed, but for prose. New tests are not listed.
     """
     differences = []
     try:
@@ -123,7 +126,8 @@ def by_kind(
         path for path, folders in around.items() if path in named or folders & places.reached
     }
     tested = {path for path, folders in around.items() if folders & places.tested}
-    alone = len(around.keys() - {RULES_FILE}) == 1
+    others = [path for path in around if path not in by_command and _is_prose(path)]
+    alone = len(around.keys() - {RULES_FILE, *others}) == 1
 
     def kind(file: ChangedFile) -> str:
         path = file.path
@@ -156,6 +160,10 @@ def by_kind(
         for kind in KINDS
         if kind in kinds
     }
+
+
+def _is_prose(path: str) -> bool:
+    return re.fullmatch(PROSE, path.rpartition("/")[2]) is not None
 
 
 def _with_above(places: Iterable[str]) -> set[str]:

@@ -431,6 +431,17 @@ def test_links_that_lead_to_more_places_than_anybody_needs_are_named_and_end_soo
     assert named(found) == ["links (too many to follow)", "the benchmark bench/x"]
 
 
+@pytest.mark.parametrize("prose", ["README.md", "docs/guide.rst", "CHANGES", "doc/Copying.txt"])
+def test_a_source_that_a_build_names_is_the_program_itself_also_beside_prose(prose: str) -> None:
+    made = {"build": ["gcc -o test tests.c lib.c"], "job": [{"cmd": "./test"}]}
+    source, other = ChangedFile("lib.c", "M", ""), ChangedFile("more.c", "M", "")
+    assert of_files(made, made, [source, ChangedFile(prose, "M", "")]) == []
+    assert named(of_files(made, made, [source, other])) == ["the benchmark lib.c"]
+    asked = made | {"job": [{"cmd": f"./test {prose}"}]}
+    (difference,) = of_files(asked, asked, [source, ChangedFile(prose, "M", "")])
+    assert sorted(difference.files) == sorted(["lib.c", prose]), "where a command reads it"
+
+
 def test_a_submodule_with_the_overlay_in_it_is_named() -> None:
     files = [ChangedFile("vendor/suite", "M", "160000"), ChangedFile("lib.c", "M", "")]
     assert named(of_files({"overlay": ["vendor/suite/bench"]}, {}, files)) == [
