@@ -28,7 +28,7 @@ from .repositories import PERF, commit, git, repository, scratch
 from .starting import SAID, said_seconds
 
 OWN = Path(__file__).with_suffix(".toml")
-FIRST, FOUND = 0, 3  # exit codes: fine, and a degradation
+FINE, FOUND = 0, 3  # exit codes: fine, and a degradation
 ITEM = re.compile(r"^.*\b(?:slower|faster|more|less|larger|smaller): .*$", re.MULTILINE)
 TINY = {
     "work.py": "def total(n):\n    return sum(range(n))\n",
@@ -134,7 +134,7 @@ class Followed:
 
     def _blamed(self) -> Row:
         said, status, took = self.perf("blame", "--json", "HEAD~3", "HEAD")
-        answer = json.loads(said) if status == FIRST else {}
+        answer = json.loads(said) if status == FINE else {}
         proved = [trial for trial in answer.get("trials", []) if trial["word"] == "proved"]
         return {
             "blame_s": took,
