@@ -10,6 +10,8 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+import anyio
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
     from pathlib import Path
@@ -60,7 +62,9 @@ async def run(words: Sequence[str], folder: Path, said: Callable[[str], Awaitabl
         progress.cancel()
         waiting.cancel()
         if process.returncode is None:
-            await asyncio.shield(_end(process))
+            # the SDK's task groups cancel again and again until a task has ended
+            with anyio.CancelScope(shield=True):
+                await _end(process)
 
 
 async def _waiting(said: Callable[[str], Awaitable[None]]) -> None:

@@ -30,9 +30,12 @@ def command(*, trust_config: bool) -> None:
 
     project = Repository.find(create=True).project
     try:
+        from perfvcs.agents.relay import relay_input
         from perfvcs.agents.tools import server
     except ImportError as error:
-        if (error.name or "").partition(".")[0] not in ("mcp", "pydantic"):
+        if (error.name or "").partition(".")[0] not in ("anyio", "mcp", "pydantic"):
             raise
         raise UsageError("perf mcp needs the SDK of the protocol: pip install mcp") from None
-    server(project.root, TrustedSettings(project, trusting=trust_config)).run("stdio")
+    serving = server(project.root, TrustedSettings(project, trusting=trust_config))
+    relay_input()
+    serving.run("stdio")

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from mcp.client.stdio import StdioServerParameters
 from waiting import happens
 
 from perfvcs.errors import UsageError
+from perfvcs.system import interruption
 
 FAST = """\
 def total(count):
@@ -27,6 +30,14 @@ def total(count):
     return 21 * weeks + days * (days - 1) // 2
 """
 MOST_BYTES = 2000
+PIPE = 65_536  # bytes of standard output that wait for a client
+UNREAD = """\
+from perfvcs.agents import relay
+from perfvcs.entry import main
+
+relay.GRACE = 1.0
+main()
+"""
 
 
 @pytest.fixture
@@ -316,38 +327,14 @@ class TestBadInput:
         """
         worked.commit("Sleep", **{"bench_total.py": "import time\n\ntime.sleep(30)\n"})
         worked.write("work.py", FAST)
-        server = subprocess.Popen(
-            [sys.executable, "-P", "-m", "perfvcs", "mcp"],
-            cwd=worked.root,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert server.stdin is not None
-        assert server.stdout is not None
-        about = {"protocolVersion": "2025-06-18", "capabilities": {}}
-        about["clientInfo"] = {"name": "dying", "version": "1"}
-        call = {
-            "name": "judge",
-            "arguments": {"budget_seconds": 300},
-            "_meta": {"progressToken": 1},
-        }
-        for message in (
-            {"id": 1, "method": "initialize", "params": about},
-            {"method": "notifications/initialized"},
-            {"id": 2, "method": "tools/call", "params": call},
-        ):
-            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
-        server.stdin.flush()
-        for line in server.stdout:
-            assert '"id":2' not in line.replace(" ", ""), "it answered without running anything"
-            if "running both" in line:
-                break
-        if killed:
-            server.kill()
-        server.stdin.close()
-        server.stdout.close()
-        server.wait(60)
+        with waiting(worked.root) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            if killed:
+                server.kill()
+            server.stdin.close()
+            server.stdout.close()
+            server.wait(60)
         assert happens(lambda: not running(worked.root))
         assert killed or not [*(worked.root / ".perf/measuring").iterdir()]
         worked.write("bench_total.py", BENCH)
@@ -355,6 +342,42 @@ class TestBadInput:
         worked.write("work.py", WORK + "\n")
         said = served(worked.root, lambda client: called(client, "judge", budget_seconds=5))
         assert said["verdict"] in ("refuted", "not decided")
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("number", interruption.SIGNALS)
+    @pytest.mark.parametrize("begun", [False, True])
+    def test_a_signal_while_the_client_stays(
+        self, worked: Project, monkeypatch: pytest.MonkeyPatch, number: int, *, begun: bool
+    ) -> None:
+        """It ends what it began before it ends itself."""
+        worked.commit("Sleep", **{"bench_total.py": "import time\n\ntime.sleep(30)\n"})
+        worked.write("work.py", FAST)
+        temporary = worked.root.parent / "temporary"
+        temporary.mkdir()
+        monkeypatch.setenv("TMPDIR", str(temporary))
+        with waiting(worked.root, begun=begun) as server:
+            server.send_signal(number)
+            assert server.wait(60) == 128 + number
+            assert not running(worked.root)
+            assert server.stderr is not None
+            assert server.stderr.read() == f"perf: {interruption.SIGNAL_WORDS[number]}\n"
+        assert not [*temporary.iterdir()]
+        assert not [*worked.root.glob(".perf/tmp/*")]
+        assert not [*worked.root.glob(".perf/measuring/*")]
+        assert not [*worked.root.glob(".perf/worktrees/*")]
+
+    @pytest.mark.slow
+    def test_a_signal_while_the_client_reads_nothing(self, worked: Project) -> None:
+        """What is left waits for the client, and for so long only."""
+        listing = json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/list"}) + "\n"
+        with waiting(worked.root, "-c", UNREAD, begun=False) as server:
+            assert server.stdin is not None
+            for _ in range(50):  # answers of 5 kB each, more than a pipe holds
+                server.stdin.write(listing)
+            server.stdin.flush()
+            assert happens(lambda: psutil.Process(server.pid).io_counters().write_chars > PIPE // 2)
+            server.terminate()
+            assert server.wait(60) == 128 + signal.SIGTERM
 
     def test_without_the_sdk(self, worked: Project) -> None:
         hidden = worked.root.parent / "hidden"
@@ -370,6 +393,42 @@ class TestBadInput:
         )
         assert done.returncode == 2
         assert "pip install mcp" in done.stderr
+
+
+@contextmanager
+def waiting(folder: Path, *start: str, begun: bool = True) -> Iterator[subprocess.Popen[str]]:
+    """A server whose client keeps standard input open, and, where a judgement has ``begun``, waits
+    for that.
+    """
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    about["clientInfo"] = {"name": "waiting", "version": "1"}
+    call = {"name": "judge", "arguments": {"budget_seconds": 300}, "_meta": {"progressToken": 1}}
+    messages = [
+        {"id": 1, "method": "initialize", "params": about},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/call", "params": call},
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-P", *(start or ("-m", "perfvcs")), "mcp"],
+        cwd=folder,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for message in messages if begun else messages[:2]:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        server.stdin.flush()
+        for line in server.stdout:
+            assert '"id":2' not in line.replace(" ", ""), "it answered without running anything"
+            if not begun or "running both" in line:
+                break
+        try:
+            yield server
+        finally:
+            server.kill()
 
 
 def running(folder: Path) -> list[int]:
