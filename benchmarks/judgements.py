@@ -172,3 +172,32 @@ def judged_equal(*, count: int = 200, budget: float = 30.0, minutes: float = 1e9
     }
     if wrong:
         raise Wrong("; ".join(wrong))
+
+
+@benchmark("judging", quick="each judgement takes over 5 s", needs=("gcc", "make"))
+def judged_budgets(
+    *,
+    count: int = 5,
+    budgets: tuple[int, ...] = (10, 15, 20),
+    only: tuple[str, ...] = ("json", "words"),
+) -> Iterator[Row]:
+    """How long does a judgement take that has to use up its budget, in seconds?
+
+    Of a change without an effect, in a project in Python and one in C.
+    """
+    for project in map(judged_project, only):
+        for budget in budgets:
+            rows: list[Judged] = []
+            for _ in range(count):
+                with scratch("judged") as folder:
+                    rows.append(judgement(project, EQUAL, folder, budget))
+            yield {
+                "project": project.name,
+                "budget": budget,
+                "judgements": count,
+                "s, least": min(judged.seconds for judged in rows),
+                "s, median": median(judged.seconds for judged in rows),
+                "s, most": max(judged.seconds for judged in rows),
+                "pairs, median": median(judged.pairs for judged in rows),
+                "load": os.getloadavg()[1],
+            }
