@@ -53,6 +53,11 @@ REPEATABLE = re.compile(
     r"(?:__attribute(?:__)?\s{0,9}\(\(|\[\[)(?:[^()\[\];{}]|\([^()]{0,200}\)){0,200}?"
     r"\b_{0,2}(?:const|pure|unsequenced|reproducible)_{0,2}\b"
 )
+# what runs before a program of C does: it is given the words of the command, and may change them
+BEGINNING = re.compile(
+    r"(?:__attribute(?:__)?\s{0,9}\(\(|\[\[)[^\[\];{}]{0,200}?\b_{0,2}constructor_{0,2}\b"
+    r"|\"\.(?:pre)?init(?:_array)?\b"
+)
 # what a linker puts in the place of a name
 LINKED = re.compile(
     r"(?:--wrap[=, ]{1,3}|--defsym[=, ]{1,3}|\b(?:alias|asm|__asm__)\s{0,9}\(\s{0,9}\")(\w{1,200})"
@@ -119,8 +124,11 @@ class BorrowedNames(NamedTuple):
         if language == "python":
             return Counter(self._constants(text))
         if language == "native":
-            code = IN_QUOTES.sub('""', without_comments(path, text))
-            return Counter(chain(self._defined(code), self._linked(text), self._of_sources(code)))
+            quoted = without_comments(path, text)
+            code = IN_QUOTES.sub('""', quoted)
+            begins = ("before main" for _ in BEGINNING.findall(quoted) if self.native)
+            of_sources = chain(self._of_sources(code), begins)
+            return Counter(chain(self._defined(code), self._linked(text), of_sources))
         is_build = re.fullmatch(MAKEFILE, path) or not is_data(path)
         by_build = chain(self._defined(text), self._linked(text)) if is_build else ()
         return Counter(chain(self._asked_for(text), by_build))

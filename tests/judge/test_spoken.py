@@ -7,8 +7,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from pathlib import Path, PurePosixPath
-from types import SimpleNamespace
+from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
@@ -22,11 +21,13 @@ from perfvcs.jobs.shadows import shadows
 from perfvcs.jobs.spoken import is_data, mentioned
 from perfvcs.judge.candidate import Target, laid_out
 from perfvcs.judge.deciding import ChangedPaths, deciding
-from perfvcs.judge.spoilt import installed
 
 FAST = "def total(count):\n    weeks, days = divmod(count, 7)\n    return 21 * weeks + sum(range(days))\n"
 PYTHON = "python bench.py"
 SHELL = "sh bench.sh"
+
+
+BEGINS = "__attribute__((used, constructor(101)))"
 
 
 def table(command: str) -> dict[str, Any]:
@@ -253,6 +254,13 @@ SOURCE = "int work(int round)\n{\n    return 2 * round;\n}\n"
         ("work.c", "int work", "int atoi(const char *text)\n{\n    return 19;\n}\nint work"),
         ("work.c", "int work", "long strtol(const char *t, char **e, int b) {}\nint work"),
         ("work.c", "int work", 'int ten(const char *) __asm__("atoi");\nint work'),
+        ("work.c", "int work", f"{BEGINS} static void begin(int n, char **words);\nint work"),
+        ("work.c", "int work", f"#define FIRST {BEGINS}\nint work"),
+        (
+            "work.c",
+            "int work",
+            'void (*x)(void) __attribute__((section(".init_array")));\nint work',
+        ),
         ("Makefile", "-O1", "-O1 -Dprintf=puts"),
         ("Makefile", "-O1", "-O1 -Wl,--wrap=atoi"),
     ],
@@ -280,6 +288,7 @@ def test_another_meaning_of_what_a_benchmark_in_c_says_decides(
         ("work.c", "return 2 * round;", "const int LIMIT = 3;\n    return 2 * round;"),
         ("work.c", "return 2 * round;", "// printf LIMIT 2\n    return round + round;"),
         ("work.c", SOURCE, ""),
+        ("work.c", "int work", "/* __attribute__((constructor)) */ int constructor;\nint work"),
         ("Makefile", "-O1", "-O3 -DFASTER=1 -flto"),
         ("README.md", "x", "gcc -Dprintf=puts"),
     ],
@@ -362,89 +371,6 @@ def test_a_new_file_that_the_change_itself_needs_stays_and_decides(project: Repo
             assert candidate.absent == candidate.restored == restored
             assert candidate.deciding == deciding_paths
             assert (place / "more.mk").exists() == bool(deciding_paths)
-
-
-def test_what_an_installation_lets_run_unasked_or_in_the_place_of_a_program(
-    project: Repository, tmp_path: Path
-) -> None:
-    text = "for n in $(seq 9); do work; python -c 'import new_of_package'; done\n"
-    base = project.commit("Base", **{"bench.sh": text})
-    environments = [tmp_path / name for name in ("base", "own")]
-    for version, environment in enumerate(environments):
-        packages = environment / "lib" / "python3.11" / "site-packages"
-        (packages / "work-1.dist-info").mkdir(parents=True)
-        finder = (
-            f"import __editable___work_{version}_finder; __editable___work_{version}_finder.x()"
-        )
-        (packages / f"__editable__.work-{version}.pth").write_text(finder)
-        (environment / "bin").mkdir()
-        (environment / "bin" / "work").touch()
-    own = environments[1]
-    candidate: Any = SimpleNamespace(base=base, table=table(SHELL), changed=[])
-    repository = Project.find(project.root)
-    for name in ("other", "new_of_package"):
-        (own / "bin" / name).touch()
-    (packages / "folders.pth").write_text("/a/folder\n")
-    entries = "[console_scripts]\na = b\n[pytest11]\nfast = fast\n[other]\nx = y\n"
-    (packages / "work-1.dist-info" / "entry_points.txt").write_text(entries)
-    assert installed(repository, candidate, *environments) == ([], [])
-    (packages / "pytest").mkdir()
-    (own / "bin" / "seq").touch()
-    (packages / "fast.pth").write_text("/a/folder\nimport fast\n")
-    (packages / "sitecustomize.py").write_text("")
-    assert installed(repository, candidate, *environments) == (
-        ["bin/seq", "fast.pth", "sitecustomize.py", "work-1.dist-info/entry_points.txt"],
-        [],
-    )
-    assert installed(repository, candidate, own, own) == ([], [])
-
-
-STARTS, PLUGIN = "cover.pth", "cover_tool-2.dist-info/entry_points.txt"
-FOLDER = '{"url": "file:///x", "dir_info": {}}'
-ADDRESS = '{"url": "https://x/cover.whl", "archive_info": {}}'
-
-
-@pytest.mark.parametrize(
-    ("origin", "also", "changed", "made"),
-    [
-        ("", "", [], []),
-        ("", "", ["requirements.txt", "wheels/cover-2-py3-none-any.whl"], []),
-        (FOLDER, "", [], [STARTS, PLUGIN]),
-        (ADDRESS, "", [], [STARTS, PLUGIN]),
-        ("", "", ["wheels/Cover_Tool-2-py3-none-any.whl"], [STARTS, PLUGIN]),
-        ("", "", ["wheels/cover-tool-2.tar.gz"], [STARTS, PLUGIN]),
-        ("", f"{STARTS},sha256=x,9\n", [], [STARTS]),
-        ("", f"{PLUGIN},,\n{STARTS},,\n", [], [STARTS, PLUGIN]),
-    ],
-)
-def test_what_a_dependency_brings_is_not_the_changes(
-    project: Repository, tmp_path: Path, origin: str, also: str, changed: list[str], made: list[str]
-) -> None:
-    """Unless it comes from a folder or an address, from an archive of the change, or the project
-    brings the same file: so it could pretend to be a dependency.
-    """
-    base = project.commit("Base", **{"bench.py": ""})
-    environments = [tmp_path / name for name in ("base", "own")]
-    for environment in environments:
-        packages = environment / "lib" / "python3.11" / "site-packages"
-        own = packages / "work-1.dist-info"
-        own.mkdir(parents=True)
-        (own / "direct_url.json").write_text(FOLDER)
-        (own / "RECORD").write_text(f"work.py,,\n{also}")
-        (packages / "pytest").mkdir()
-    dependency = packages / "cover_tool-2.dist-info"
-    dependency.mkdir()
-    if origin:
-        (dependency / "direct_url.json").write_text(origin)
-    (packages / STARTS).write_text("import cover; cover.start()\n")
-    (packages / PLUGIN).write_text("[pytest11]\ncover = cover.plugin\n")
-    (dependency / "RECORD").write_text(f"{STARTS},,\n{PLUGIN},,\n")
-    candidate: Any = SimpleNamespace(base=base, table=table(PYTHON), changed=changed)
-    repository = Project.find(project.root)
-    brought = [name for name in (STARTS, PLUGIN) if name not in made]
-    assert installed(repository, candidate, *environments) == (made, brought)
-    (packages / "left.pth").write_text("import other\n")
-    assert installed(repository, candidate, *environments) == (sorted([*made, "left.pth"]), brought)
 
 
 @pytest.fixture
