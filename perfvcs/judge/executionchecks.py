@@ -177,7 +177,8 @@ def _variables(plain: Plain, gains: Sequence[Change]) -> GuardCheck:
 
     Only a sure gain is doubted. It is rejected if all plain pairs but a fifth miss it by 5 % and by
     half of it, and all together by more than chance explains: on a busy machine, some do so.
-    It is in doubt if most do, and chance may explain it.
+    It is in doubt if most do, and chance may explain it; and where they miss that of wall time
+    alone, which what else runs makes longer on both sides.
     """
     if untried := _untried(plain):
         return untried
@@ -211,7 +212,7 @@ def _missed(plain: Plain, gain: Change, *, by_itself: bool) -> GuardCheck:
         f"the {metric_name(gain.metric)} of {plain.job} changes by {percent(effect)} under"
         f" perfvcs, and without the variables PERFVCS_*{where} by {without}"
     )
-    if gaps[len(gaps) // FIFTH] <= least or not _beyond_chance(gaps):
+    if not by_itself or gaps[len(gaps) // FIFTH] <= least or not _beyond_chance(gaps):
         return GuardCheck("doubted", f"{said}: a larger budget shows which of them is right")
     if plain.layered:
         lives = ", or live on what lies there, or on what an earlier execution left"

@@ -84,6 +84,16 @@ class TestGains:
         target = [1.0] * 5 + [0.1] * 20
         assert words(plain(base, target, [*self.EARLY]), gained(0.9))["variables"] == "doubted"
 
+    @pytest.mark.parametrize(
+        ("cpu", "word"), [(0.5, "doubted"), (0.9, "rejected"), (None, "rejected")]
+    )
+    def test_one_that_wall_time_alone_misses_is_doubted(self, cpu: float | None, word: str) -> None:
+        """Unless nothing but wall time gained."""
+        seen = plain([1.0] * 6, [0.9] * 6, [*self.EARLY])
+        seen.target.cpu = [cpu or 1.0] * 6
+        gains = [gained(0.5, "wall"), *([gained(0.5)] if cpu else [])]
+        assert words(seen, *gains)["variables"] == word
+
     def test_a_base_that_became_slower_is_doubted(self) -> None:
         base, target = [1.2] * 5, [1.0] * 5
         found = words(plain(base, target, [*self.EARLY]), gained(0.17))
