@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from perfvcs.errors import PerfError
 from perfvcs.judge.attempt import Attempt
 from perfvcs.judge.footprint import differing, stamps
-from perfvcs.judge.guardcheck import PASSED, GuardCheck, Rejected
+from perfvcs.judge.guardcheck import GuardCheck, Rejected
+from perfvcs.judge.installed import NOTHING, Installed, installed
 from perfvcs.judge.plain import BASE, Side, typical
 from perfvcs.judge.sandbox import Sandbox
-from perfvcs.judge.spoilt import installed, replaced, standing_in
+from perfvcs.judge.spoilt import replaced, standing_in
 from perfvcs.measure.executor import LocalExecutor, Wanted
 from perfvcs.plugins.collector import OF_COPIES
 from perfvcs.repository.seals import remove_foreign
@@ -85,7 +86,7 @@ class Trials:
         self.tries: Sequence[Attempt] = ()
         self.rejected: dict[int, Mapping[str, GuardCheck]] = {}
         self.early: dict[int, Side] = {}
-        self._brought: defaultdict[int, list[str]] = defaultdict(list)  # by version
+        self._installed: defaultdict[int, Installed] = defaultdict(lambda: NOTHING)  # by version
 
     def __call__(self, sites: Sites, tally: Tally) -> LocalExecutor:
         """The executor of the session."""
@@ -161,9 +162,9 @@ class Trials:
             names += standing_in(sites.project, candidate, base, copy, end)
         environments = zip(sites.environments(BASE), sites.environments(position), strict=False)
         for of_base, own in environments:
-            made, brought = installed(sites.project, candidate, of_base, own)
-            names += made
-            self._brought[position] = list(dict.fromkeys([*self._brought[position], *brought]))
+            found = installed(sites.project, candidate, of_base.folder, own.folder, of_base.bring)
+            names += found.made
+            self._installed[position] += found
         if not names:
             return {}
         said = f"what runs in its copy changes what measures or judges it ({listed(names)})"
@@ -217,19 +218,11 @@ class Trials:
 
     def checks(self, project: Project, position: int) -> dict[str, GuardCheck]:
         """The checks of the candidate at a position that rest on what was laid out, by names."""
-        found = {"correct": self.check.check, "installed": _brought(self._brought[position])}
+        found = {"correct": self.check.check, "installed": self._installed[position].check}
         if self.hidden:
             candidate = self.candidates[position - 1]
             found["hidden"] = self.hidden.check(project, candidate, position)
         return found
-
-
-def _brought(names: Sequence[str]) -> GuardCheck:
-    """What dependencies brought, which a change may well need."""
-    if not names:
-        return PASSED
-    said = f"dependencies of the change run by themselves in each Python: {listed(list(names))}"
-    return GuardCheck("warning", said)
 
 
 class _Executor(LocalExecutor):

@@ -153,6 +153,14 @@ class Recipe:
             )
         return Distributions(list(map(str, installed)), list(map(str, own)))
 
+    def bring(self, held: Held, entries: Sequence[str], folder: Path) -> None:
+        """Installs distributions, as ``name==version``, into a folder beside the environment, from
+        where it has its own, and without their dependencies. Raises InstallError.
+        """
+        _, add = self._installer(held)
+        sources = _sources([*self.requires, *self.install])
+        self._run([*add, "--no-deps", "--target", str(folder), *sources, *entries], held)
+
     def _installer(self, held: Held) -> tuple[list[str], list[str]]:
         """The commands that make an environment, and that install into it what follows.
 

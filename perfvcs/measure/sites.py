@@ -160,10 +160,10 @@ class Sites:
         """The folders of a version's sites."""
         return [site.folder for (at, _, _), site in self._sites.items() if at == position]
 
-    def environments(self, position: int) -> list[Path]:
-        """The folders of a version's virtual environments, by its sites and interpreters."""
+    def environments(self, position: int) -> list[VirtualEnvironment]:
+        """A version's virtual environments, by its sites and interpreters."""
         sites = [site for (at, _, _), site in self._sites.items() if at == position]
-        return [python.folder for site in sites for python in site.pythons.values()]
+        return [python for site in sites for python in site.pythons.values()]
 
     def place(self, position: int) -> tuple[Path, dict[str, str]]:
         """The folder of a version's first site, and the environment of commands that are run there

@@ -23,6 +23,7 @@ from perfvcs.plugins.collector import CollectError
 
 # what installers note of where and how they installed
 VOLATILE = {"direct_url.json", "RECORD", "INSTALLER", "REQUESTED"}
+VOLATILE |= {"uv_cache.json", "uv_build.json"}
 
 
 class VirtualEnvironment:
@@ -101,6 +102,10 @@ class VirtualEnvironment:
                 )
             self._held.enter(self)
         self.require()
+
+    def bring(self, entries: Sequence[str], folder: Path) -> None:
+        """Install distributions, as ``name==version``, into a folder; raises InstallError."""
+        self.recipe.bring(self._held, entries, folder)
 
     def require(self) -> None:
         """Raises CollectError where it is gone: a command would take another Python of PATH."""
