@@ -57,6 +57,7 @@ REPEATABLE = re.compile(
 BEGINNING = re.compile(
     r"(?:__attribute(?:__)?\s{0,9}\(\(|\[\[)[^\[\];{}]{0,200}?\b_{0,2}constructor_{0,2}\b"
     r"|\"\.(?:pre)?init(?:_array)?\b"
+    r"|-(?:Wl,[^\s]{0,200}?|Xlinker[ \t]{1,9})-(?:init|-?entry|e)[=, ]|-nostartfiles\b"
 )
 # what a linker puts in the place of a name
 LINKED = re.compile(
@@ -126,12 +127,14 @@ class BorrowedNames(NamedTuple):
         if language == "native":
             quoted = without_comments(path, text)
             code = IN_QUOTES.sub('""', quoted)
-            begins = ("before main" for _ in BEGINNING.findall(quoted) if self.native)
-            of_sources = chain(self._of_sources(code), begins)
+            of_sources = chain(self._of_sources(code), self._begun(quoted))
             return Counter(chain(self._defined(code), self._linked(text), of_sources))
         is_build = re.fullmatch(MAKEFILE, path) or not is_data(path)
-        by_build = chain(self._defined(text), self._linked(text)) if is_build else ()
-        return Counter(chain(self._asked_for(text), by_build))
+        by_build = [self._defined(text), self._linked(text), self._begun(text)] if is_build else ()
+        return Counter(chain(self._asked_for(text), *by_build))
+
+    def _begun(self, text: str) -> Iterator[str]:
+        yield from ("before main" for _ in BEGINNING.findall(text) if self.native)
 
     def _asked_for(self, text: str) -> Iterator[str]:
         """The definitions of what is asked for, also those of CMake."""

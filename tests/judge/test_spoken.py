@@ -262,6 +262,9 @@ SOURCE = "int work(int round)\n{\n    return 2 * round;\n}\n"
             'void (*x)(void) __attribute__((section(".init_array")));\nint work',
         ),
         ("Makefile", "-O1", "-O1 -Dprintf=puts"),
+        ("Makefile", "-O1", "-O1 -Wl,-O1,-init,begin"),
+        ("Makefile", "-O1", "-O1 -Wl,--entry=begin"),
+        ("Makefile", "-O1", "-O1 -nostartfiles"),
         ("Makefile", "-O1", "-O1 -Wl,--wrap=atoi"),
     ],
 )
@@ -290,6 +293,7 @@ def test_another_meaning_of_what_a_benchmark_in_c_says_decides(
         ("work.c", SOURCE, ""),
         ("work.c", "int work", "/* __attribute__((constructor)) */ int constructor;\nint work"),
         ("Makefile", "-O1", "-O3 -DFASTER=1 -flto"),
+        ("Makefile", "-O1", "-O1 -Wl,-O1 -Wl,--as-needed -e x"),
         ("README.md", "x", "gcc -Dprintf=puts"),
     ],
 )
