@@ -39,6 +39,8 @@ CONSTANT = re.compile(
     r"([^;\n]{1,200});",
     re.MULTILINE,
 )
+ENUMERATION = re.compile(r"\benum\b[^{};()]{0,200}\{([^{}]{1,5000})\}")
+ENUMERATOR = re.compile(r"\b(\w{1,200})\s{0,99}=\s{0,99}([^,]{1,200})")
 IS_NUMBER = re.compile(r"[ \t]+[-+(]*\d")
 CALL = re.compile(r"\b([A-Za-z_]\w{0,200})[ \t]*\(")
 # the definition of a function with which others are linked: its name, behind its type
@@ -153,7 +155,8 @@ class BorrowedNames(NamedTuple):
         yield from (f"linked {name}" for name in LINKED.findall(text) if name in self.called)
 
     def _of_sources(self, code: str) -> Iterator[str]:
-        for name, value in CONSTANT.findall(code):
+        listed = chain.from_iterable(map(ENUMERATOR.findall, ENUMERATION.findall(code)))
+        for name, value in chain(CONSTANT.findall(code), listed):
             if name in self.native:
                 yield f"constant {name} {value.strip()}"
         if self.native:

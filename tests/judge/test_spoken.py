@@ -144,6 +144,10 @@ def test_long_texts_are_searched_at_once(project: Repository, path: str, text: s
         ("work.c", "[[" * 400_000),
         ("work.c", "const a " * 120_000),
         ("work.c", "a b(c) d\n" * 100_000),
+        ("work.c", "enum {" + "a = 1 " * 100_000),
+        ("work.c", "enum a " * 100_000),
+        ("work.c", "__attribute__((" * 60_000),
+        ("Makefile", "-Wl," * 200_000),
     ],
 )
 def test_long_texts_of_a_change_are_searched_at_once(
@@ -247,6 +251,7 @@ SOURCE = "int work(int round)\n{\n    return 2 * round;\n}\n"
         ("work.h", "int work", "#define printf(...) 0\nint work"),
         ("work.h", "LIMIT 20", "LIMIT 2"),
         ("work.h", "#define LIMIT 20", "static const int LIMIT = 2;"),
+        ("work.h", "#define LIMIT 20", "enum amounts {\n    FIRST,\n    LIMIT = 2,\n};"),
         ("work.h", "round);", "round) __attribute__((const));"),
         ("work.h", "int work", "__attribute__((nonnull(1), __pure__)) int work"),
         ("work.h", "int work", "[[gnu::const]]\nint work"),
@@ -292,6 +297,7 @@ def test_another_meaning_of_what_a_benchmark_in_c_says_decides(
         ("work.c", "return 2 * round;", "// printf LIMIT 2\n    return round + round;"),
         ("work.c", SOURCE, ""),
         ("work.c", "int work", "/* __attribute__((constructor)) */ int constructor;\nint work"),
+        ("work.h", "int work", "enum kinds { ROUND, OTHER = 2, LAST };\nint work"),
         ("Makefile", "-O1", "-O3 -DFASTER=1 -flto"),
         ("Makefile", "-O1", "-O1 -Wl,-O1 -Wl,--as-needed -e x"),
         ("README.md", "x", "gcc -Dprintf=puts"),
