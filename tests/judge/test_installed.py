@@ -145,7 +145,14 @@ def environments(tmp_path: Path) -> tuple[Path, Path]:
         (environment / "pyvenv.cfg").write_text(f"home = /usr/bin\ncommand = venv {environment}\n")
         (packages / "__pycache__").mkdir()
         (environment / COMPILED).write_bytes(b"magi\0\0\0\0whensizedo it")
-        listed = ("tiny.py", "fast.so", "../../../bin/tiny", "__pycache__/tiny.cpython-311.pyc")
+        (metadata / "uv_cache.json").write_text(name)  # when and how it was installed
+        listed = (
+            "tiny.py",
+            "fast.so",
+            "../../../bin/tiny",
+            "tiny-1.dist-info/uv_cache.json",
+            "__pycache__/tiny.cpython-311.pyc",
+        )
         (metadata / "RECORD").write_text("".join(f"{path},,\n" for path in listed))
     return tmp_path / "base", tmp_path / "own"
 
