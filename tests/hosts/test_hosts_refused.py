@@ -17,7 +17,7 @@ import perfvcs
 from perfvcs.hosts.cluster import HostsLost
 from perfvcs.hosts.started import through_ssh
 from perfvcs.hosts.tls import Unusable
-from perfvcs.hosts.wire import ParcelFile, lay_out, parcel
+from perfvcs.hosts.wire import ParcelFile, encode, lay_out, parcel
 from perfvcs.jobs.config import HostsTable
 
 
@@ -266,7 +266,7 @@ def test_tokens_do_not_travel(project: Project, monkeypatch: pytest.MonkeyPatch)
     found = GitProject.find(project.root)
     sites = Sites(found, project.root / ".perf", config, matrix(config), [Version(commit)], Knobs())
     sent = parcel(sites, Identity.new(1), 60)
-    assert b"geheim" not in sent.encode()
+    assert b"geheim" not in encode(sent)
     assert sent.environment["CFLAGS"] == "-O2"
     assert dict(sent.config.env) == {"KIND": "x"}
 
