@@ -29,7 +29,7 @@ from perfvcs.system.children import shared
 from perfvcs.text.quantity import at_sizes
 
 VERSION = 10  # of what is kept
-PAIRS_AT_ONCE = 64  # pairs whose profiles are in memory at once
+PAIRS_AT_ONCE = 128  # pairs whose profiles are in memory at once
 OPENED = 200  # profiles whose rows are read if a verdict needs them
 ComparedSeries = tuple[object, ...]
 Read = Callable[["Sequence[Header]"], "Sequence[Profile]"]
@@ -161,6 +161,7 @@ class Verdicts:
         self._most = most
         self.left_out = 0
         self._marks: dict[str, int] = {}
+        self._places = {commit: place for place, commit in enumerate(along)}
         self._windows: dict[str, list[str]] = {}
         self._found: dict[CommitPair, PairVerdicts] = {}
 
@@ -187,11 +188,18 @@ class Verdicts:
         if self._most is not None and len(new) > self._most:
             self.left_out, new = self.left_out + len(new), []
         reader = _Reader(self._repository)
-        for start in range(0, len(new), PAIRS_AT_ONCE):
-            computed_pairs = self._computed(new[start : start + PAIRS_AT_ONCE], reader)
-            computed = {keys[pair]: rows for pair, rows in computed_pairs.items()}
-            remembered.keep(computed)
-            verdicts_by_key |= computed
+        # neighbours one after another, which have nearly all earlier profiles in common; then, in
+        # the order in which they were asked for, those whose profiles have to be opened
+        for read in (None, reader.read):
+            left = [pair for pair in new if keys[pair] not in verdicts_by_key]
+            order = left if read else sorted(left, key=self._place)
+            for start in range(0, len(order), PAIRS_AT_ONCE):
+                verdicts = self._computed(order[start : start + PAIRS_AT_ONCE], read)
+                computed = {keys[pair]: rows for pair, rows in verdicts.items()}
+                remembered.keep(computed)
+                verdicts_by_key |= computed
+                if reader.left < 0:
+                    break
         return {
             pair: self._rows(pair, verdicts_by_key[key])
             for pair, key in keys.items()
@@ -238,9 +246,16 @@ class Verdicts:
             self._windows[commit] = [*reversed(list(measured)), commit]
         return self._windows[commit]
 
+    def _place(self, pair: CommitPair) -> tuple[str, int]:
+        """Where a pair stands among all, so that neighbours follow each other."""
+        return pair.environment, self._places.get(pair.after, 0)
+
     def _computed(
-        self, pairs: Sequence[CommitPair], reader: _Reader
+        self, pairs: Sequence[CommitPair], read: Read | None
     ) -> dict[CommitPair, list[Verdict]]:
+        """The verdicts on pairs but for those whose profiles ``read`` does not open; without it
+        none is opened, and forks share the work.
+        """
         by_commit: dict[tuple[str, str], list[Measured]] = defaultdict(list)
         for environment in {pair.environment for pair in pairs}:
             needed = dict.fromkeys(
@@ -261,8 +276,8 @@ class Verdicts:
                 if measured.header.dirty is None
             ]
 
-        def compared(pair: CommitPair, read: Read = _needed) -> list[Verdict] | None:
-            """The verdicts on one pair; None where ``read`` does not open the profiles needed."""
+        def compared(pair: CommitPair) -> list[Verdict] | None:
+            """The verdicts on one pair; None where the profiles needed are not opened."""
             here = (pair.after, pair.environment)
             if here not in pasts:
                 window = (
@@ -278,17 +293,17 @@ class Verdicts:
                     rules=self._rules(pair),
                     delta=self._delta,
                     history=pasts[here],
-                    read=read,
+                    read=read or _needed,
                 )
             except _NotOpened:
                 return None
             return [Verdict.of(change) for change in report.changes]
 
-        verdicts_by_pair = dict(zip(pairs, shared(compared, pairs), strict=True))
-        for pair in [pair for pair, verdicts in verdicts_by_pair.items() if verdicts is None]:
-            verdicts_by_pair[pair] = compared(pair, reader.read)
+        found = map(compared, pairs) if read else shared(compared, pairs)
         return {
-            pair: verdicts for pair, verdicts in verdicts_by_pair.items() if verdicts is not None
+            pair: verdicts
+            for pair, verdicts in zip(pairs, found, strict=True)
+            if verdicts is not None
         }
 
     def _accepted(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
@@ -315,13 +330,13 @@ class _Reader:
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
         self._kept: dict[str, Profile] = {}
-        self._left = OPENED
+        self.left = OPENED
 
     def read(self, headers: Sequence[Header]) -> Sequence[Profile]:
         """The profiles of headers."""
         new = [header for header in headers if header.path not in self._kept]
-        self._left -= len(new)
-        if self._left < 0:
+        self.left -= len(new)
+        if self.left < 0:
             raise _NotOpened
         opened = dict(
             zip((header.path for header in new), self._repository.profiles(new), strict=True)

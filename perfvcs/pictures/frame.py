@@ -47,11 +47,10 @@ class AxisRule(msgspec.Struct, frozen=True):
     air: float = 0.06
     log_air: float = 0.08
 
-    def linear(
-        self, lines: Sequence[Sequence[float]], ends: Iterable[float]
-    ) -> tuple[float, float]:
-        """The ends of an axis for the centres of some lines and the ``ends`` of their intervals."""
-        low, high = self.usual(lines)
+    def linear(self, low: float, high: float, ends: Iterable[float]) -> tuple[float, float]:
+        """The ends of an axis for centres that go from ``low`` to ``high`` and the ``ends`` of
+        their intervals.
+        """
         least = self.least * abs(low / 2 + high / 2)
         span = max(high - low, least, NARROWEST)
         listed = list(ends)
@@ -65,9 +64,8 @@ class AxisRule(msgspec.Struct, frozen=True):
         ranges = [usual_range(line, abs(line[-1])) for line in lines if len(line)]
         return min(low for low, _ in ranges), max(high for _, high in ranges)
 
-    def logarithmic(self, lines: Sequence[Sequence[float]]) -> tuple[float, float]:
+    def logarithmic(self, low: float, high: float) -> tuple[float, float]:
         """The same of a logarithmic axis; the centres are positive."""
-        low, high = self.usual(lines)
         air = max(NARROWEST_RATIO, (high / low) ** self.log_air)
         return low / air, high * air
 
@@ -193,8 +191,8 @@ def value_axis(metric: str, lines: Sequence[FramedLine], chosen: Scale) -> Value
     """The axis of the values of some lines, in the unit that was chosen."""
     centres = [line.centres for line in lines]
     ends = (end for line in lines for end in (*line.low, *line.high) if end is not None)
-    low, high = RULE.linear(centres, ends)
     least, most = RULE.usual(centres)
+    low, high = RULE.linear(least, most, ends)
     positive = least > 0 and all(min(line, default=1.0) > 0 for line in centres)
     ratio = most / least if positive else 1.0
     return ValueAxis(
@@ -203,7 +201,7 @@ def value_axis(metric: str, lines: Sequence[FramedLine], chosen: Scale) -> Value
         factor=chosen.factor,
         low=low,
         high=high,
-        log=RULE.logarithmic(centres) if positive else None,
+        log=RULE.logarithmic(least, most) if positive else None,
         wide=ratio >= LOGARITHMIC_RATIO,
         decades=ratio > DECADE,
     )

@@ -15,7 +15,8 @@ from perfvcs.pictures.packing import LETTERS, Backend, compressed
 from perfvcs.pictures.pagetable import overview
 from perfvcs.pictures.pieces import choose, nothing, pieces
 from perfvcs.pictures.sections import Further, draw, on_demand
-from perfvcs.text.characters import coded, shorten, written
+from perfvcs.pictures.templating import environment
+from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import micro_sign
 
 if TYPE_CHECKING:
@@ -144,13 +145,9 @@ def _packed(bokeh: str) -> str:
 
 @cache
 def _template() -> Template:
-    from jinja2 import Environment
-
-    environment = Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=written
-    )
-    environment.filters |= {"coded": coded, "address": _address}
-    return environment.from_string(_file("page.html"))
+    templates = environment({"page.html": _file("page.html")})
+    templates.filters["address"] = _address
+    return templates.get_template("page.html")
 
 
 def _address(place: str, sources: Mapping[str, str]) -> str:

@@ -205,10 +205,12 @@ def has_totals(job: Job, metrics: Mapping[str, Metric]) -> bool:
 
 def _median(values: list[float]) -> float:
     """The median, also where the sum of the two in the middle is beyond a float."""
-    from statistics import median  # takes a tenth of `perf log` to import
-
-    middle = median(values)
-    return middle if isfinite(middle) else 2 * median(value / 2 for value in values)
+    ordered, half = sorted(values), len(values) // 2
+    if len(values) % 2:
+        return ordered[half]
+    low, high = ordered[half - 1], ordered[half]
+    middle = (low + high) / 2
+    return middle if isfinite(middle) else low / 2 + high / 2
 
 
 def _digest(sizes: set[float | None]) -> int:

@@ -19,13 +19,13 @@ from perfvcs.environment import host
 from perfvcs.git.forge import Forge
 from perfvcs.git.project import Commit
 from perfvcs.index.lines import Line
-from perfvcs.native.compiled import own_folder
+from perfvcs.pictures.templating import environment
 from perfvcs.profile import Environment
 from perfvcs.site import model
 from perfvcs.site.folder import PAGES_VERSION, Output, digest, packed
 from perfvcs.site.pages import Front, name_parts
 from perfvcs.store.removal import fold
-from perfvcs.text.characters import coded, shorten, written
+from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import newest_first
 
@@ -155,24 +155,8 @@ class Templates:
 
     @cached_property
     def _environment(self) -> JinjaEnvironment:
-        from jinja2 import DictLoader, FileSystemBytecodeCache
-        from jinja2 import Environment as JinjaEnvironment
-
-        texts = {name: text.decode() for name, text in _read("templates").items()}
-        folder = own_folder()  # compiling takes longer than a hundred pages
-        cache = (
-            FileSystemBytecodeCache(str(folder), "template-written-%s.cache") if folder else None
-        )
-        made = JinjaEnvironment(
-            loader=DictLoader(texts),
-            autoescape=True,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            auto_reload=False,
-            bytecode_cache=cache,
-            finalize=written,
-        )
-        made.filters |= {"coded": coded, "percent": percent}
+        made = environment({name: text.decode() for name, text in _read("templates").items()})
+        made.filters["percent"] = percent
         made.globals["forge"] = self.forge.of_commit
         made.globals["verdicts"] = WORDS
         made.globals["name_parts"] = name_parts

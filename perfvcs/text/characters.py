@@ -194,11 +194,9 @@ def usual_range(values: Sequence[float], least: float = 0.0) -> tuple[float, flo
     low, high = min(values), max(values)
     if len(values) < NEIGHBOURS:
         return low, high
-    around = NEIGHBOURS // 2
-    lists = (
-        sorted(values[max(0, turn - around) : turn + around + 1]) for turn in range(len(values))
-    )
-    medians = [each[len(each) // 2] for each in lists]
+    cut = [values[:3], values[:4], values[-4:], values[-3:]]  # by the ends of the series
+    whole = zip(*(values[turn:] for turn in range(NEIGHBOURS)), strict=False)
+    medians = [sorted(near)[len(near) // 2] for near in (*cut, *whole)]
     usual = [*medians, values[0], values[-1]]
     lowest, highest = min(usual), max(usual)
     span = max(highest - lowest, least)
