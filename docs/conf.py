@@ -16,6 +16,7 @@ myst_heading_anchors = 4
 man_pages = [("cli", "perfvcs", "performance history beside git", [author], 1)]
 html_theme = "furo"
 html_title = "perfvcs"
+html_static_path = html_css_files = ["print.css"]
 html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False

@@ -14,6 +14,25 @@ import pytest
 from perfvcs.check.subject import Subject
 from perfvcs.pictures import page
 
+# a page of 1,280 x 1,024 pixels that is enlarged four times
+ENLARGED = {"width": 320, "height": 256}
+# A4 across, without its margins
+PAPER = {"width": 1032, "height": 703}
+# the controls that a reader comes to with the keyboard and cannot see, as something covers them
+COVERED = """
+const covered = [];
+for (const one of document.querySelectorAll("a[href], button, select, input, summary, [tabindex='0']")) {
+  if (!one.checkVisibility({visibilityProperty: true}) || one.matches(".skip")) continue;
+  one.focus({preventScroll: true});
+  one.scrollIntoView({behavior: "instant", block: "nearest"});
+  const box = [...one.getClientRects()].find(box => box.width > 0 && box.height > 0);
+  if (!box) continue;
+  const middle = (from, to, end) => (Math.max(from, 0) + Math.min(to, end)) / 2;
+  const top = document.elementFromPoint(middle(box.left, box.right, innerWidth), middle(box.top, box.bottom, innerHeight));
+  if (!top || !one.contains(top) && !top.contains(one)) covered.push(one.outerHTML.slice(0, 200));
+}
+return covered;
+"""
 BROWSER = pytest.mark.needs("chromium", "chromedriver")
 LIMIT = 650_000
 

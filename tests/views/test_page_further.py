@@ -10,7 +10,7 @@ from typing import Any
 
 import pictures
 import pytest
-from browsing import BROWSER, LIMIT, Opened, unpacked
+from browsing import BROWSER, COVERED, ENLARGED, LIMIT, Opened, unpacked
 
 from perfvcs.check.brief import brief
 from perfvcs.check.subject import Subject
@@ -77,6 +77,27 @@ def test_what_has_no_room_at_all_is_counted(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_page_that_draws_everything_asks_for_nothing() -> None:
     html = page.render(pictures.two(1))
     assert "on demand" not in html and numbers(html) == []
+
+
+@BROWSER
+def test_an_enlarged_page_is_no_wider_than_the_window_and_covers_no_control(
+    browser: Any, tmp_path: Path
+) -> None:
+    opened = Opened(browser, tmp_path, hundred(), **ENLARGED)
+    assert opened.run("document.documentElement.scrollWidth") <= ENLARGED["width"]
+    assert browser.execute_script(COVERED) == []
+
+
+@BROWSER
+def test_on_paper_nothing_is_to_be_chosen(browser: Any, tmp_path: Path) -> None:
+    opened = Opened(browser, tmp_path, hundred())
+    choice = "document.querySelector('.further select').checkVisibility()"
+    assert opened.run(choice)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert not opened.run(choice)
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
 @BROWSER
