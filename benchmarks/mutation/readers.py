@@ -149,7 +149,7 @@ def _index(document: bytes, folder: Path) -> object:
             [index.history(job.key) for job in index.series()],
             index.spreads(commits),
             index.find("0"),
-            index.made_from("a" * 64),
+            index.origins(commits[0]),
             index.damaged(),
             index.courses([1], commits),
         )

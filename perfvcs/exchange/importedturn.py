@@ -59,18 +59,19 @@ class StoredTurns:
 
     def __init__(self, index: Index) -> None:
         self._index = index
-        self._paths: dict[str, set[str]] = {}
+        self._names: dict[str, set[str]] = {}
         self._turns: dict[str, dict[str, set[ImportedTurn]]] = {}
         self.kept: Counter[str] = Counter()
 
-    def had(self, path: str) -> bool:
-        """Whether the store had a profile at a path before; looked up commit by commit, since a
-        store may have a million.
+    def had(self, *names: str, commit: str) -> bool:
+        """Whether the store had a profile at one of these paths before, or what postprocessors made
+        of one of these documents (SHA-256); looked up commit by commit, since a store may have a
+        million.
         """
-        commit = path.split("/")[1]
-        if commit not in self._paths:
-            self._paths[commit] = set(self._index.paths(commit))
-        return path in self._paths[commit]
+        if commit not in self._names:
+            origins = self._index.origins(commit)
+            self._names[commit] = {*origins, *origins.values()}
+        return not self._names[commit].isdisjoint(names)
 
     def as_stored(self, profile: Profile, document: bytes) -> tuple[Profile, bytes]:
         """The profile and its ``document`` as the store has it, or has a version of it; as they are
@@ -89,8 +90,8 @@ class StoredTurns:
 
     def _has(self, profile: Profile, document: bytes) -> bool:
         """Whether the store had it, or what a postprocessor made of it."""
-        made = self._index.made_from(hashlib.sha256(document).hexdigest())
-        return bool(made) or self.had(path_of(profile, document))
+        origin = hashlib.sha256(document).hexdigest()
+        return self.had(path_of(profile, document), origin, commit=profile.commit)
 
     def _of(self, profile: Profile) -> set[ImportedTurn]:
         """Those of what is stored of its benchmark on its commit."""

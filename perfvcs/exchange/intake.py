@@ -103,7 +103,11 @@ class Intake:
             )
         finally:
             self._dates.close()
-        self.paths = list(dict.fromkeys(path for path in paths if not self._stored.had(path)))
+        self.paths = [
+            path
+            for path in dict.fromkeys(paths)
+            if not self._stored.had(path, commit=path.split("/")[1])
+        ]
         self.known = len(paths) - len(self.paths)
 
     def lines(self) -> list[str]:
@@ -194,16 +198,14 @@ class Intake:
         With both, verdicts would count it twice.
         """
         path = path_of(profile, document)
-        if self._stored.had(path):
+        if self._stored.had(path, commit=profile.commit):
             return False
         first = profile.origin or hashlib.sha256(document).hexdigest()
         if self._first.setdefault((profile.commit, first), path) != path:
             return True
         folder, _, name = path.rpartition("/")
         unprocessed = f"{folder}/{name.rpartition('-')[0]}-{first[:12]}.json"
-        return self._stored.had(unprocessed) or any(
-            made.startswith(folder) for made in self.repository.index.made_from(first)
-        )
+        return self._stored.had(unprocessed, first, commit=profile.commit)
 
     def _read(self, source: Source) -> Iterator[Profile]:
         if source.parts:

@@ -35,14 +35,17 @@ ReadingValue = float | None
 class Marked:
     """A format whose files show a mark near their beginning. It has no ``suffixes`` where too many
     other files have the same.
+
+    The ``word`` is in each mark: a file without it is not searched for the mark, line by line.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = ()
+    word: ClassVar[bytes] = b""
     mark: ClassVar[re.Pattern[bytes]]
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By its mark."""
-        return self.mark.search(head) is not None
+        return self.word in head and self.mark.search(head) is not None
 
 
 class Keyed:

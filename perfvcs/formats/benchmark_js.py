@@ -31,6 +31,7 @@ class BenchmarkJs(Marked):
     of the mean.
     """
 
+    word = b" ops/sec "
     mark = re.compile(rb"^[^\n]* x [0-9,.]{1,40} ops/sec ", re.MULTILINE)
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's

@@ -36,6 +36,7 @@ class Divan(Marked):
     median; divan does not print the samples.
     """
 
+    word = b" fastest "
     mark = SIGNATURE
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's

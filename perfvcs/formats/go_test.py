@@ -37,6 +37,7 @@ class GoTest(Marked):
     """One run: the duration of each test that passed, and the results of benchmarks."""
 
     suffixes = ()  # they are usually called .json, and are none
+    word = b'"Package":'
     mark = re.compile(
         rb'^\{(?=.{0,300}"Time":)(?=.{0,300}"Action":).{0,300}"Package":', re.MULTILINE
     )

@@ -43,6 +43,7 @@ COUNTED = re.compile(r" {2}([A-Z][A-Za-z0-9 +_-]{0,60}): +([0-9,.]{1,40})(?:[| ]
 class Gungraun(Marked):
     """What one run printed: exact counts of each benchmark."""
 
+    word = b"  Instructions: "
     mark = re.compile(rb"^ {2}Instructions: +[0-9,]+", re.MULTILINE)
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's

@@ -32,6 +32,7 @@ class Libtest(Marked):
     spread.
     """
 
+    word = b" ... bench: "
     mark = re.compile(rb"^test \S[^\n]* \.\.\. bench: +[0-9,.]+ ns/iter", re.MULTILINE)
 
     def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's

@@ -55,6 +55,7 @@ class Ncu(Marked):
     """One recording: the metrics of each kernel and launch size; launches are iterations."""
 
     suffixes = (".csv",)
+    word = b'"Kernel Name"'
     mark = re.compile(
         rb'^"ID",[^\n]{0,2000}"Kernel Name",[^\n]{0,2000}"(?:Metric Value"|\w{1,60}__\w)',
         re.MULTILINE,

@@ -49,6 +49,7 @@ class Nsys(Marked):
     """
 
     suffixes = (".csv",)
+    word = b" (ns)"
     mark = HEADING
     overlapping: ClassVar[bool] = True  # a call of the API waits for a kernel
 

@@ -321,21 +321,17 @@ class Index:
             lambda: [row[0] for row in self._snapshot.connection().execute(FIND, {"p": prefix})]
         )
 
-    def paths(self, commit: str) -> list[str]:
-        """The paths of the profiles of one commit."""
+    def origins(self, commit: str) -> dict[str, str]:
+        """The paths of the profiles of one commit, each with the SHA-256 of the document that was
+        its first version; empty where it was not processed.
+        """
         sql = (
-            f"SELECT {PATH_QUERY} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE"
-            " c.text = ?"
+            f"SELECT {PATH_QUERY}, ifnull(p.origin, '') FROM profiles p"
+            " JOIN commits c ON c.id = p.commit_id WHERE c.text = ?"
         )
-        return self._texts(sql, commit)
-
-    def made_from(self, origin: str) -> list[str]:
-        """The paths of the processed profiles whose first version was this document (SHA-256)."""
-        sql = (
-            f"SELECT {PATH_QUERY} FROM profiles p JOIN commits c ON c.id = p.commit_id WHERE"
-            " p.origin = ?"
+        return self._database.attempt(
+            lambda: msgspec.convert(dict(self._rows(sql, commit)), dict[str, str])
         )
-        return self._texts(sql, origin)
 
     def damaged(self) -> dict[str, str]:
         """Files of the store that are not profiles: path -> reason."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", int, float)
 
-INDEX_VERSION = 16
+INDEX_VERSION = 17
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 INDEX_SCHEMA = f"""
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -38,7 +38,6 @@ CREATE TABLE profiles (
     metrics INTEGER NOT NULL, dirty TEXT, started TEXT NOT NULL, details BLOB NOT NULL, origin TEXT,
     UNIQUE (commit_id, name)
 );
-CREATE INDEX profiles_origin ON profiles (origin) WHERE origin IS NOT NULL;
 CREATE INDEX profiles_dirty ON profiles (commit_id) WHERE dirty IS NOT NULL;
 CREATE INDEX profiles_job ON profiles (job, commit_id);
 CREATE TABLE summaries (
