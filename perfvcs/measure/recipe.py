@@ -168,6 +168,8 @@ class Recipe:
         """
         folder, python, base = str(held.folder), str(held.python), str(self.interpreter.path)
         if self.uv:
+            # it obeys the nearest settings above a checkout: not those of the working tree
+            held.folder.parents[1].joinpath("uv.toml").touch()
             make = [self.uv, "venv", "--quiet", "--no-project", "--no-python-downloads"]
             # who writes into a file that is a link to uv's cache changes it in every project
             add = [self.uv, "pip", "install", "--quiet", "--compile-bytecode", "--link-mode=copy"]

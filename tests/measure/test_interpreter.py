@@ -539,6 +539,20 @@ def test_the_real_uv_installs_a_project(
     assert installed_version(made) == "1.0" and made.installed == ["tiny==1.0"]
 
 
+@pytest.mark.needs("uv")
+def test_uv_does_not_obey_the_settings_of_the_working_tree(
+    tmp_path: Path, interpreter: Interpreter
+) -> None:
+    """They lie above all checkouts, and may not be in the revision that is installed."""
+    (tmp_path / "uv.toml").write_text("no-such-setting = 1\n")
+    checkout = package(tmp_path / ".perf" / "worktrees" / "one", "1.0")
+    made = make(tmp_path / ".perf" / "python", interpreter, checkout)
+    assert installed_version(made) == "1.0"
+    (checkout / "uv.toml").write_text("no-such-setting = 1\n")
+    with pytest.raises(InstallError, match="exited with status 2"):
+        make(tmp_path / ".perf" / "python", interpreter, checkout, content="another")
+
+
 @pytest.mark.needs("mount")
 @pytest.mark.parametrize("option", ["size=4k", "ro"])
 def test_a_home_folder_that_takes_no_cache_is_done_without(
