@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
 FURTHER = 2.0  # times as far, from which one change says more than another
+# of a difference in wall time, which ten programs for each processor make ten times as long
+EXPLAINED = 0.1
 APART = 0.01  # of the baseline, between two intervals that disagree
 NAMED = "name another to follow it: {} NAME"  # the command comes last
 LONGER = 4.0  # times as long, from which an interval says much less
@@ -273,12 +275,19 @@ def cpu_leads(clocks: Mapping[str, Clocks]) -> bool:
     """Whether CPU time says more than wall time: both moved in one direction, and their intervals
     lie apart by 1 % or more, or that of wall time is several times as long.
 
-    Wall time includes waiting for other programs. CPU time does not.
+    Wall time includes waiting for other programs. CPU time does not, nor what the program itself
+    waits for: it has to explain a part of what wall time differs by.
     """
     wall, cpu = clocks.get("wall"), clocks.get("cpu")
     if wall is None or cpu is None or wall.word != cpu.word or wall.word not in SURE:
         return False
-    return _disagree(wall, cpu) or _is_vague(wall, cpu)
+    return _explains(cpu, wall) and (_disagree(wall, cpu) or _is_vague(wall, cpu))
+
+
+def _explains(cpu: Change | Overall, wall: Change | Overall) -> bool:
+    if cpu.baseline is None or cpu.target is None or wall.baseline is None or wall.target is None:
+        return True
+    return abs(cpu.target - cpu.baseline) >= EXPLAINED * abs(wall.target - wall.baseline)
 
 
 def _disagree(wall: Change | Overall, cpu: Change | Overall) -> bool:
@@ -302,7 +311,8 @@ def _disagreement(first: Change, clocks: Mapping[str, Change]) -> str:
     if first is cpu and cpu_leads(clocks):
         verb = "differs" if _disagree(wall, cpu) else "varies more"
         return f"wall time {measure(wall)} {verb}, since it includes waiting"
-    if first is wall and _disagree(wall, cpu) and cpu.word != wall.word:
+    follows = cpu.word == wall.word and _explains(cpu, wall)
+    if first is wall and not follows and _disagree(wall, cpu):
         waits = "longer" if (wall.effect or 0.0) > (cpu.effect or 0.0) else "less"
         return f"CPU time {measure(cpu)} did not follow: it waits {waits}"
     return ""

@@ -255,6 +255,15 @@ def test_where_the_clocks_disagree_cpu_time_leads_and_the_line_says_why() -> Non
     )
 
 
+def test_what_a_program_waits_for_itself_is_its_wall_time() -> None:
+    wall = change(effect=8.1, low=7.8, high=8.4, baseline=0.022, target=0.2)
+    cpu = change(metric="cpu", effect=0.184, low=0.076, high=0.302, baseline=0.0011, target=0.0013)
+    given = report(wall, cpu)
+    assert sentence(given) == "sort became slower: wall time +810 % [+780, +840]"
+    said = " ".join(screen(given).split())
+    assert "CPU time +18.4 % [+7.6, +30.2] did not follow: it waits longer" in said
+
+
 def test_a_whole_that_moved_stands_once() -> None:
     given = with_jobs(
         report(change(finding="a finding"), change(uid="part")),
