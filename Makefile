@@ -1,7 +1,7 @@
 # make demo    measure eight releases of a real package, check neighbours, write the pages (three minutes with its set-up)
 # make demo-curves  the same of a skip list in Python and C++, every call against its size
 # make test    lint, types, every test and the branches of the rooms that judge; with ARGS only pytest with these: make test ARGS='-k store'
-# make quick   the tests that are not marked slow, in a minute and a half; with ARGS those of a room, in one process: make quick ARGS=tests/store
+# make quick   the tests that are not marked slow, in a minute and a half; with ARGS those of a room, in one process: make quick ARGS=tests/text
 # make explore  the tests by examples, with examples that nobody has tried; a failure prints how to repeat it
 # make coverage  only these branches, by the tests of these rooms; with ARGS=--all the branches of everything, in all processes (slow)
 # make bench   measure this commit and the one where it left main in turns; fails on a proven degradation, or above a limit (QUICK=1: instructions only; BASE=...)

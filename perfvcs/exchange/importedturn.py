@@ -63,15 +63,16 @@ class StoredTurns:
         self._turns: dict[str, dict[str, set[ImportedTurn]]] = {}
         self.kept: Counter[str] = Counter()
 
-    def had(self, *names: str, commit: str) -> bool:
-        """Whether the store had a profile at one of these paths before, or what postprocessors made
-        of one of these documents (SHA-256); looked up commit by commit, since a store may have a
+    def had(self, path: str, origin: str = "") -> bool:
+        """Whether the store had a profile at a path before, or what postprocessors made of a
+        document (SHA-256) of its commit; looked up commit by commit, since a store may have a
         million.
         """
+        commit = path.split("/")[1]
         if commit not in self._names:
             origins = self._index.origins(commit)
-            self._names[commit] = {*origins, *origins.values()}
-        return not self._names[commit].isdisjoint(names)
+            self._names[commit] = {*origins, *filter(None, origins.values())}
+        return not self._names[commit].isdisjoint((path, origin))
 
     def as_stored(self, profile: Profile, document: bytes) -> tuple[Profile, bytes]:
         """The profile and its ``document`` as the store has it, or has a version of it; as they are
@@ -90,8 +91,7 @@ class StoredTurns:
 
     def _has(self, profile: Profile, document: bytes) -> bool:
         """Whether the store had it, or what a postprocessor made of it."""
-        origin = hashlib.sha256(document).hexdigest()
-        return self.had(path_of(profile, document), origin, commit=profile.commit)
+        return self.had(path_of(profile, document), hashlib.sha256(document).hexdigest())
 
     def _of(self, profile: Profile) -> set[ImportedTurn]:
         """Those of what is stored of its benchmark on its commit."""

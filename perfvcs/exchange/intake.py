@@ -103,11 +103,7 @@ class Intake:
             )
         finally:
             self._dates.close()
-        self.paths = [
-            path
-            for path in dict.fromkeys(paths)
-            if not self._stored.had(path, commit=path.split("/")[1])
-        ]
+        self.paths = [path for path in dict.fromkeys(paths) if not self._stored.had(path)]
         self.known = len(paths) - len(self.paths)
 
     def lines(self) -> list[str]:
@@ -198,14 +194,14 @@ class Intake:
         With both, verdicts would count it twice.
         """
         path = path_of(profile, document)
-        if self._stored.had(path, commit=profile.commit):
+        if self._stored.had(path):
             return False
         first = profile.origin or hashlib.sha256(document).hexdigest()
         if self._first.setdefault((profile.commit, first), path) != path:
             return True
         folder, _, name = path.rpartition("/")
         unprocessed = f"{folder}/{name.rpartition('-')[0]}-{first[:12]}.json"
-        return self._stored.had(unprocessed, first, commit=profile.commit)
+        return self._stored.had(unprocessed, first)
 
     def _read(self, source: Source) -> Iterator[Profile]:
         if source.parts:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryFile, mkstemp
 from typing import IO, NamedTuple
 
 from perfvcs.errors import CURES, UsageError, disk_is_full
@@ -168,8 +168,7 @@ class Recipe:
         """
         folder, python, base = str(held.folder), str(held.python), str(self.interpreter.path)
         if self.uv:
-            # it obeys the nearest settings above a checkout: not those of the working tree
-            held.folder.parents[1].joinpath("uv.toml").touch()
+            _leave_no_settings(held.folder.parents[1])
             make = [self.uv, "venv", "--quiet", "--no-project", "--no-python-downloads"]
             # who writes into a file that is a link to uv's cache changes it in every project
             add = [self.uv, "pip", "install", "--quiet", "--compile-bytecode", "--link-mode=copy"]
@@ -215,6 +214,15 @@ class Recipe:
         return InstallError(
             f"the virtual environment for Python {number} could not be made: {error}{cure}"
         )
+
+
+def _leave_no_settings(home: Path) -> None:
+    """Have uv find none above the checkouts of ``.perf``: it obeys the nearest, which would be
+    those of the working tree. Whatever stood there, such as what a build wrote, is replaced.
+    """
+    handle, empty = mkstemp(dir=home)
+    os.close(handle)
+    Path(empty).replace(home / "uv.toml")
 
 
 def _of_the_home(error: CommandFailed, folder: Path) -> bool:

@@ -548,6 +548,8 @@ def test_uv_does_not_obey_the_settings_of_the_working_tree(
     checkout = package(tmp_path / ".perf" / "worktrees" / "one", "1.0")
     made = make(tmp_path / ".perf" / "python", interpreter, checkout)
     assert installed_version(made) == "1.0"
+    (tmp_path / ".perf" / "uv.toml").write_text("no-such-setting = 1\n")  # as a build may do
+    assert make(tmp_path / ".perf" / "python", interpreter, checkout, content="later")
     (checkout / "uv.toml").write_text("no-such-setting = 1\n")
     with pytest.raises(InstallError, match="exited with status 2"):
         make(tmp_path / ".perf" / "python", interpreter, checkout, content="another")
