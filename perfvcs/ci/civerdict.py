@@ -20,7 +20,7 @@ from perfvcs.statistics.power import detectable
 from perfvcs.statistics.student import quantile
 from perfvcs.system.foreign import UNDECODABLE
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import percent
+from perfvcs.text.quantity import percent, share
 from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Receipt(msgspec.Struct, frozen=True, kw_only=True):
             sentences.append(
                 f"False alarms of this set-up: {alarms.called:,} of"
                 f" {counted(alarms.comparisons, 'A/A comparison')} ({100 * alarms.rate:.1f} % by"
-                f" resampling, at most {100 * alarms.high:.2g} %)."
+                f" resampling, at most {share(alarms.high)})."
             )
         return sentences
 

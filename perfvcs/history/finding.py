@@ -12,7 +12,7 @@ from perfvcs.check.vocabulary import direction
 from perfvcs.profile.naming import labelled
 from perfvcs.statistics.changepoints.steps import TURNS, ChangePoint
 from perfvcs.text.characters import shorten
-from perfvcs.text.quantity import at_sizes, change, quantities, step
+from perfvcs.text.quantity import at_sizes, change, quantities, share, step
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -236,7 +236,7 @@ def _doubt(finding: Newest) -> str:
     from perfvcs.statistics.changepoints.newest import SUPPORT
 
     few = f"only {finding.support} earlier values are at this level"
-    chance = f"a value as far away has a chance of {100 * finding.chance:.2g} %"
+    chance = f"a value as far away has a chance of {share(finding.chance)}"
     return (
         f"; {few if finding.support < SUPPORT else chance}, and the next commit confirms or"
         " withdraws it"

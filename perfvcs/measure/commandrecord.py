@@ -42,7 +42,8 @@ class Level(msgspec.Struct, frozen=True, kw_only=True):
     ``low``..``high`` (None of too few), in the metric's unit.
 
     ``spread`` is the standard deviation of the single runs as a share of their mean (None where
-    that has no meaning), ``least`` and ``most`` their range, ``runs`` their number.
+    the level may be 0, such as that of a command that takes less than its shell), ``least`` and
+    ``most`` their range, ``runs`` their number.
     """
 
     metric: str
@@ -113,14 +114,14 @@ class CommandRecord:
             return None
         centre, low, high = geometric([median(values) for values in blocks.values()], CONFIDENCE)
         mean = fmean(runs)
-        several = len(runs) > 1 and mean > 0
+        surely = mean if low is None else min(low, mean)
         return Level(
             metric=metric,
             unit=meaning.unit,
             centre=centre,
             low=low,
             high=high,
-            spread=stdev(runs) / mean if several else None,
+            spread=stdev(runs) / mean if len(runs) > 1 and surely > 0 else None,
             least=min(runs),
             most=max(runs),
             runs=len(runs),

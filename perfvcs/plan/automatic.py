@@ -15,7 +15,7 @@ from perfvcs.plan.design import MOST_PLANNED, UNPROMISING_DF, PlanRule, needed
 from perfvcs.plan.survey import newest_series, recent
 from perfvcs.plan.variation import Variation, spreads
 from perfvcs.text.characters import COLUMNS, shorten
-from perfvcs.text.quantity import number
+from perfvcs.text.quantity import share
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
@@ -99,10 +99,7 @@ def choose(series: Sequence[Measured], auto: AutoTable, family: int = 1) -> Exec
     count, variation = max(counts, key=lambda pair: pair[0])
     judged = PlanRule(variation.delta, family).below(auto.effect)
     unit = "" if variation.uid == series[-1].header.job.name else f"{shorten(variation.uid, 20)}: "
-    varies = (
-        f"{unit}{metric_name(variation.metric)} varies by"
-        f" {number(float(f'{100 * (variation.deviation or 0):.2g}'))} %"
-    )
+    varies = f"{unit}{metric_name(variation.metric)} varies by {share(variation.deviation or 0)}"
     effect = (
         f"{100 * auto.effect:g}"
         f" %{'' if judged.delta == variation.delta else f' with --delta {100 * judged.delta:g}'}"

@@ -26,6 +26,7 @@ from perfvcs.repository import NEAREST_ANCESTORS, Repository
 from perfvcs.repository.state import State
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import filled, json_text
+from perfvcs.text.quantity import share
 from perfvcs.text.words import counted, metric_name, metric_rank
 
 if TYPE_CHECKING:
@@ -113,10 +114,10 @@ class Audit:
         if self.high > LIMIT:
             return (
                 "Nothing speaks against a gate yet, but so few trials cannot rule out"
-                f" {100 * self.high:.2g} %: perf check --audit again adds to them."
+                f" {share(self.high)}: perf check --audit again adds to them."
             )
         return (
-            f"At most {100 * self.high:.2g} % of the comparisons raise a false alarm: a gate can be"
+            f"At most {share(self.high)} of the comparisons raise a false alarm: a gate can be"
             " trusted."
         )
 

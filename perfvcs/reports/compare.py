@@ -13,7 +13,7 @@ from perfvcs.check.text import WORD_WIDTH, measure, remarks, wrap
 from perfvcs.check.vocabulary import SURE, said
 from perfvcs.text.characters import COLUMNS, columns, padded, shorten
 from perfvcs.text.document import json_text
-from perfvcs.text.quantity import NO_BOUND, bounded, duration, is_boundless, quantity
+from perfvcs.text.quantity import NO_BOUND, bounded, duration, is_boundless, quantity, share
 from perfvcs.text.words import apart, counted, listed, metric_name, metric_rank
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _level(level: Level) -> str:
 
 
 def _spread(level: Level) -> str:
-    return "" if level.spread is None else f"spread {100 * level.spread:.2g} %"
+    return "" if level.spread is None else f"spread {share(level.spread)}"
 
 
 def _verdicts(comparison: Comparison, width: int) -> Iterator[str]:

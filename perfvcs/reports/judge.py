@@ -9,7 +9,7 @@ from perfvcs.judge.guardcheck import said_by
 from perfvcs.text.characters import shorten
 from perfvcs.text.document import json_text
 from perfvcs.text.quantity import change as effect_text
-from perfvcs.text.quantity import duration
+from perfvcs.text.quantity import duration, share
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _trust(ruling: Ruling) -> str:
             f"the base against itself {effect_text(trusted.effect, trusted.low, trusted.high)}"
         )
     if trusted.smallest is not None:
-        parts.append(f"a change of {100 * trusted.smallest:.2g} % would have been found")
+        parts.append(f"a change of {share(trusted.smallest)} would have been found")
     if trusted.load is not None:
         parts.append(f"load {trusted.load:.1f}")
     return ", ".join(parts) or "too few executions to say"

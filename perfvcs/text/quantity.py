@@ -258,6 +258,15 @@ def percent(effect: float) -> str:
     return f"{value:+.1f} %" if abs(value) >= 1 else f"{value:+.2g} %"
 
 
+def share(part: float) -> str:
+    """A share or a spread as a percentage of two significant digits, without a sign.
+
+    >>> share(0.0241), share(3.3), share(0.00052)
+    ('2.4 %', '330 %', '0.052 %')
+    """
+    return f"{number(float(f'{100 * part:.2g}'))} %"
+
+
 def change(effect: float, low: float | None, high: float | None) -> str:
     """A relative change with its interval, where there is one, all with as many decimals.
 

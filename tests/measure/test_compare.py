@@ -16,7 +16,10 @@ from conftest import Perf
 from perfvcs import formats
 from perfvcs.check.vocabulary import WORDS
 from perfvcs.errors import UsageError
-from perfvcs.measure.typedcommand import Around, expanded, scanned
+from perfvcs.measure.commandrecord import CommandRecord
+from perfvcs.measure.typedcommand import Around, TypedCommand, expanded, scanned
+from perfvcs.plugins.collector import Observations
+from perfvcs.profile import Metric
 from perfvcs.reports.compare import _sentence
 from perfvcs.statistics.multiplicity import PAIRS
 
@@ -131,6 +134,26 @@ def test_the_quickest_of_several_is_named_where_it_is_sure(
     commands = [command("c", 3.0, 2.9, 3.2), command("a", 1.0, 0.9, 1.1)]
     found = SimpleNamespace(report=object(), commands=[*commands, command("b", 2.0, *interval)])
     assert _sentence(found) == said  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("own", "spread"), [(0.0, pytest.approx(0.0791, abs=1e-4)), (0.0199, None)]
+)
+def test_what_may_take_nothing_has_no_spread(own: float, spread: float | None) -> None:
+    record = CommandRecord(TypedCommand("true", "true", ("true",), shell=False), 0)
+    for block, seconds in enumerate((0.020, 0.022, 0.019, 0.021, 0.018)):
+        run = Observations(
+            uid=[""],
+            iteration=[0],
+            mark=[0],
+            values={"wall": [seconds]},
+            metrics={"wall": Metric("s", "lower")},
+        )
+        record.add([run], block, 0, 1)
+    record.own = {"wall": own}
+    level = record.level("wall")
+    assert level is not None
+    assert level.spread == spread
 
 
 class TestOwnTime:

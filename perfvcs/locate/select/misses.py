@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from perfvcs.check.vocabulary import SURE
 from perfvcs.index.database import Database
 from perfvcs.profile.naming import ONCE
+from perfvcs.text.quantity import share
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
@@ -147,8 +148,8 @@ class LeftOutSampler:
         return (
             "measured anyway to see what selecting misses:"
             f" {counted(counts['measured'], 'benchmark')}, of {settled:,} settled"
-            f" {counts['changed']:,} changed ({100 * rate:.2g} %; with 95 % confidence at most"
-            f" {100 * most:.2g} %)"
+            f" {counts['changed']:,} changed ({share(rate)}; with 95 % confidence at most"
+            f" {share(most)})"
         )
 
 
