@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.page import render
+from perfvcs.reports.page import render
 
 sys.path.append(str(Path(__file__).parent))  # for a test, which loads this file alone
 import djangosite

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures import page
+from perfvcs.reports import page
 
 # a page of 1,280 x 1,024 pixels that is enlarged four times
 ENLARGED = {"width": 320, "height": 256}

@@ -16,9 +16,9 @@ from samples import sample_profile
 
 from perfvcs.check import Report, Word, compare
 from perfvcs.check.subject import Level, Point, Series, Step, Subject
-from perfvcs.pictures.packing import FigureArchive
 from perfvcs.plugins.view import Unfit, View
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources, Stacks
+from perfvcs.reports.packing import FigureArchive
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure

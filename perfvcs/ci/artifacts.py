@@ -194,7 +194,7 @@ def _written(folder: Path) -> Iterator[None]:
 def page(verdict: CiVerdict, check: Check) -> str:
     """The page of what was just measured, in one file."""
     from perfvcs.check.subject import Subject
-    from perfvcs.pictures.page import render
+    from perfvcs.reports.page import render
 
     profiles = check.outcome.profiles if check.outcome else []
     sides = [

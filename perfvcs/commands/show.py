@@ -74,7 +74,7 @@ def command(
     folder if you name files, unless -o names another file. Pictures (.png, .svg) need Chromium.
     """
     from perfvcs.exchange.delivery import into_file
-    from perfvcs.pictures.export import PAGE_SUFFIX, TEXT, ending, export
+    from perfvcs.reports.export import PAGE_SUFFIX, TEXT, ending, export
     from perfvcs.reports.show import page_of
     from perfvcs.system.disk import is_stream
 
@@ -112,7 +112,7 @@ def _tell(subject: Subject, view: str | None, options: Mapping[str, str]) -> Non
     """Print the drawing, as wide as the terminal; in ASCII where that has no other characters."""
     from shutil import get_terminal_size
 
-    from perfvcs.pictures.export import text
+    from perfvcs.reports.export import text
     from perfvcs.text.characters import COLUMNS, ascii_only, fits
 
     drawn = text(

@@ -2,7 +2,7 @@
 
 A view is a frozen dataclass that inherits from ``View``. Its fields are its options, and the first
 line of its module says how it is to be read. It is asked once about a subject and once about each
-piece that a page cuts out of it (``perfvcs.pictures.page``): ``cut`` takes what there is to draw,
+piece that a page cuts out of it (``perfvcs.reports.page``): ``cut`` takes what there is to draw,
 and that is drawn as a figure, in characters, or as a table. It leaves files to the command.
 """
 

@@ -195,7 +195,7 @@ class CommitRow(NamedTuple):
 @micro_sign()
 def page(repository: Repository, bisection: Bisection) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
-    from perfvcs.pictures.export import render
+    from perfvcs.reports.export import render
 
     subject = (
         bisection.target and f"{bisection.target.name}, {metric_name(bisection.target.metric)}"

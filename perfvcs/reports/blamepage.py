@@ -155,7 +155,7 @@ def _percent(level: float, room: float) -> float:
 @micro_sign()
 def page(blame: Blame) -> str:
     """The page as one HTML document without scripts; nothing in it comes from another place."""
-    from perfvcs.pictures.export import render
+    from perfvcs.reports.export import render
 
     cause = blame.cause
     flames = []

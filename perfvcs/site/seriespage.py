@@ -106,8 +106,8 @@ def _newest(contents: Contents, numbers: list[int]) -> str:
 def _page(
     repository: Repository, path: str, title: str, links: dict[str, str], forge: Forge
 ) -> tuple[bytes, bytes]:
-    from perfvcs.pictures.export import document
-    from perfvcs.pictures.page import render
+    from perfvcs.reports.export import document
+    from perfvcs.reports.page import render
 
     stored = repository.store.read(path, at=repository.index.head)
     profiles = [repository.former.profile(stored)]

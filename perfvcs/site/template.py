@@ -19,8 +19,8 @@ from perfvcs.environment import host
 from perfvcs.git.forge import Forge
 from perfvcs.git.project import Commit
 from perfvcs.index.lines import Line
-from perfvcs.pictures.templating import environment
 from perfvcs.profile import Environment
+from perfvcs.reports.templating import environment
 from perfvcs.site import model
 from perfvcs.site.folder import PAGES_VERSION, Output, digest, packed
 from perfvcs.site.pages import Front, name_parts

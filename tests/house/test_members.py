@@ -110,7 +110,7 @@ def test_a_member_that_cannot_be_imported_is_named(installed) -> None:
 def test_a_foreign_view_that_lacks_something_ends_perf_show_in_a_line(installed) -> None:
     import pictures
 
-    from perfvcs.pictures import page
+    from perfvcs.reports import page
 
     installed("views", WHOLE.replace("def cut", "def take"))
     with pytest.raises(UsageError, match=r"the view `count` .* lacks `cut`"):

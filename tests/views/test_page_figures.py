@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from samples import sample_profile
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.page import render
 from perfvcs.pictures.patterns import remarks
-from perfvcs.pictures.pieces import choose, pieces
 from perfvcs.pictures.sample import samples
 from perfvcs.profile import Job, Metric, Profile, Resources
+from perfvcs.reports.page import render
+from perfvcs.reports.pieces import choose, pieces
 
 
 def profile(seconds: NDArray[np.float64], name: str = "sort") -> Profile:
@@ -178,7 +178,7 @@ def test_a_figure_that_has_no_room_is_counted_and_smaller_ones_are_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     subject = pictures.two(3)
-    monkeypatch.setattr("perfvcs.pictures.page.PAGE_ROOM", 1)
+    monkeypatch.setattr("perfvcs.reports.page.PAGE_ROOM", 1)
     html = render(subject)
     assert len(views(html)) == 1 and re.search(
         r"\d+ more pairs of benchmark and metric are drawn on demand", html

@@ -14,7 +14,7 @@ from browsing import BROWSER, COVERED, ENLARGED, LIMIT, Opened, unpacked
 
 from perfvcs.check.brief import brief
 from perfvcs.check.subject import Subject
-from perfvcs.pictures import page
+from perfvcs.reports import page
 
 HUNDRED = pictures.two(100)
 
@@ -65,7 +65,7 @@ def test_pairs_without_a_figure_travel_as_the_medians_of_their_executions() -> N
 
 @pytest.mark.slow
 def test_what_has_no_room_at_all_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfvcs.pictures.sections.ROOM", 2_000)
+    monkeypatch.setattr("perfvcs.reports.sections.ROOM", 2_000)
     html = page.render(pictures.two(40))
     missing = re.search(
         r"(\d+) more pairs of benchmark and metric are not drawn, to keep this page small", html

@@ -20,10 +20,11 @@ from perfvcs.check import Report
 from perfvcs.check.brief import brief
 from perfvcs.check.subject import Series, Subject
 from perfvcs.errors import UsageError
-from perfvcs.pictures import canvas, page
-from perfvcs.pictures.packing import FigureArchive
-from perfvcs.pictures.pieces import choose
+from perfvcs.pictures import canvas
 from perfvcs.profile import Design
+from perfvcs.reports import page
+from perfvcs.reports.packing import FigureArchive
+from perfvcs.reports.pieces import choose
 from perfvcs.views import effects
 from perfvcs.views.comparison import Comparison
 
@@ -150,7 +151,7 @@ def test_a_million_rows_are_drawn_with_a_note_below_the_limit() -> None:
 
 
 def test_more_benchmarks_than_rows_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perfvcs.pictures.pagetable.MOST_TABLE_ROWS", 3)
+    monkeypatch.setattr("perfvcs.reports.pagetable.MOST_TABLE_ROWS", 3)
     assert "2 more benchmarks are not listed" in page.render(
         replace(pictures.two(5), target=(), baseline=())
     )
@@ -334,7 +335,7 @@ def test_a_view_cuts_the_subject_once_and_each_piece_once(monkeypatch: pytest.Mo
 def test_pieces_without_data_are_not_drawn_and_leave_room_for_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("perfvcs.pictures.sections.FIGURES", 2)
+    monkeypatch.setattr("perfvcs.reports.sections.FIGURES", 2)
     empty = [pictures.measured(f"empty{number}", metrics=["wall"]) for number in range(4)]
     for profile in empty:
         profile.resources.metrics["wall"] = [None] * len(profile.resources)
@@ -480,7 +481,7 @@ def test_a_printed_page_has_tables_and_figures_and_no_controls(
 def test_a_bokeh_that_is_not_known_packs_the_same_document(monkeypatch, backend):
     from bokeh.plotting import figure
 
-    from perfvcs.pictures import packing
+    from perfvcs.reports import packing
 
     def document(*, known: bool) -> dict[str, object]:
         plot = figure(width=200, height=100, title="one")

@@ -18,8 +18,8 @@ from PIL import Image
 
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.pictures import screenshot
-from perfvcs.pictures.screenshot import BrowserFailed, Chromium, NoBrowser
+from perfvcs.reports import screenshot
+from perfvcs.reports.screenshot import BrowserFailed, Chromium, NoBrowser
 
 pytestmark = pytest.mark.slow
 

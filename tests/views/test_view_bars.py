@@ -19,8 +19,8 @@ from perfvcs import plugins
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures.bundle import together
-from perfvcs.pictures.page import render
 from perfvcs.profile import REPEATED, Collected, Design, Job, Metric, Profile, Resources
+from perfvcs.reports.page import render
 from perfvcs.views.bars import Bars
 
 SESSION = Collected(

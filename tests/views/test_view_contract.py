@@ -23,10 +23,10 @@ from perfvcs import plugins
 from perfvcs.check import Report
 from perfvcs.check.subject import Series, Subject
 from perfvcs.errors import UsageError
-from perfvcs.pictures import page
 from perfvcs.pictures.canvas import CAPTION
 from perfvcs.plugins.view import Scope, View
 from perfvcs.profile import REPEATED, Environment, Profile, Resources
+from perfvcs.reports import page
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure

@@ -25,10 +25,10 @@ from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures.canvas import LINE
 from perfvcs.pictures.curvesides import equation
-from perfvcs.pictures.page import render
 from perfvcs.pictures.pageparts import DrawnUnit
 from perfvcs.pictures.sample import DrawnSample, samples
 from perfvcs.profile import Collected, Design, Job, Metric, Profile, Resources
+from perfvcs.reports.page import render
 from perfvcs.statistics.regression.callcurves import course
 from perfvcs.store import Store
 from perfvcs.text.characters import wrapped

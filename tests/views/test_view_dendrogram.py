@@ -18,9 +18,9 @@ from samples import sample_profile
 
 from perfvcs.check import Change, CounterCluster, Report
 from perfvcs.check.subject import Subject
-from perfvcs.pictures import page
 from perfvcs.plugins.view import Unfit
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources
+from perfvcs.reports import page
 from perfvcs.views.dendrogram import Dendrogram
 
 NAMES = ("web.cpu", "requests", "latency", "db.read", "db.write", "rss")

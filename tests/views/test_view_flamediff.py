@@ -17,9 +17,9 @@ from test_view_flamegraph import Flames, many
 
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.pictures import page
-from perfvcs.pictures.export import text as characters
 from perfvcs.profile import REPEATED, Job, Metric, Profile
+from perfvcs.reports import page
+from perfvcs.reports.export import text as characters
 from perfvcs.views.flamediff import Flamediff
 
 

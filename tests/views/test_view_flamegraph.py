@@ -21,10 +21,11 @@ from samples import sample_profile
 
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.pictures import page, stacks
+from perfvcs.pictures import stacks
 from perfvcs.pictures.flame import clip
 from perfvcs.plugins.view import Unfit
 from perfvcs.profile import REPEATED, Job, Metric, Profile, Resources, Stacks
+from perfvcs.reports import page
 from perfvcs.views.flamegraph import TINTS, Flamegraph, functions, sandwiches
 
 

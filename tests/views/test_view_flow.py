@@ -20,8 +20,8 @@ from perfvcs import plugins
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures.bundle import together
-from perfvcs.pictures.page import render
 from perfvcs.profile import Design, Environment, Job, Metric, Profile, Resources
+from perfvcs.reports.page import render
 from perfvcs.views.flow import Flow
 
 

@@ -22,11 +22,11 @@ from samples import sample_profile
 from perfvcs import plugins
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.pictures import page
 from perfvcs.pictures.heat import cells
 from perfvcs.pictures.sample import interval, numbered
 from perfvcs.plugins.view import Unfit
 from perfvcs.profile import Environment, Job, Metric, Profile, Resources
+from perfvcs.reports import page
 from perfvcs.views.heatmap import Heatmap
 
 

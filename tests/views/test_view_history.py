@@ -27,12 +27,12 @@ from perfvcs.check.subject import Level, Series, Subject
 from perfvcs.errors import UsageError
 from perfvcs.history import series as reports
 from perfvcs.history import verdict
-from perfvcs.pictures import page
 from perfvcs.pictures.chart import environments
 from perfvcs.pictures.levels import latest
 from perfvcs.pictures.sketch import breaks, outline
 from perfvcs.profile import Collected, Job, Resources
 from perfvcs.profile.rules import REGISTER_FILE
+from perfvcs.reports import page
 from perfvcs.reports.show import subject_of
 from perfvcs.repository import Repository
 from perfvcs.text.characters import columns as width_of

@@ -13,7 +13,7 @@ from test_views import columns, figures, words
 from perfvcs import plugins
 from perfvcs.check.subject import Series, Subject
 from perfvcs.errors import UsageError
-from perfvcs.pictures.page import render
+from perfvcs.reports.page import render
 from perfvcs.text.characters import columns as width_of
 from perfvcs.views.intervals import Intervals
 

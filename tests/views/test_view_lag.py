@@ -19,10 +19,10 @@ from samples import sample_profile
 from perfvcs import plugins
 from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
-from perfvcs.pictures.page import render
 from perfvcs.pictures.patterns import clusters
 from perfvcs.pictures.sample import samples
 from perfvcs.profile import REPEATED, Design, Profile, Resources
+from perfvcs.reports.page import render
 from perfvcs.views.distribution import Distribution
 from perfvcs.views.lag import Lag
 from perfvcs.views.runsequence import Runsequence

@@ -20,7 +20,6 @@ from perfvcs.check.subject import Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures.curvesides import growth, interval, judged, replicates, sides_of
 from perfvcs.pictures.modelled import Residuals, stored
-from perfvcs.pictures.page import render
 from perfvcs.postprocessors.clusterizer import Clusterizer
 from perfvcs.postprocessors.kernel_regression import KernelRegression
 from perfvcs.postprocessors.lowess import Lowess
@@ -30,6 +29,7 @@ from perfvcs.postprocessors.regression import Regression
 from perfvcs.postprocessors.regressogram import Regressogram
 from perfvcs.profile import REPEATED, Environment, Job, Profile
 from perfvcs.profile.fittedmodels import read as read_entries
+from perfvcs.reports.page import render
 from perfvcs.views.curves import Curves
 from perfvcs.views.scatter import TEXTS, Scatter
 
@@ -481,7 +481,7 @@ def test_a_benchmark_of_few_sizes_that_is_not_recorded_keeps_its_other_figures()
 def test_a_page_of_many_functions_says_how_many_it_left_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("perfvcs.pictures.sections.FIGURES", 8)
+    monkeypatch.setattr("perfvcs.reports.sections.FIGURES", 8)
     names = {f"f{number}": LOG for number in range(9)}
     page = render(Subject("many", [recorded(names, np.arange(1.0, 9), executions=2)]))
     assert "are not drawn, to keep this page small" in page

@@ -20,10 +20,11 @@ from histories import slowed
 from samples import sample_profile
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures import export, page, writing
-from perfvcs.pictures.export import document
+from perfvcs.pictures import writing
 from perfvcs.pictures.listing import Column, Listing, TableRow, listing
 from perfvcs.profile import Design, Job, Metric
+from perfvcs.reports import export, page
+from perfvcs.reports.export import document
 from perfvcs.repository import Repository
 from perfvcs.views.table import Table as View
 

@@ -16,7 +16,7 @@ from samples import sample_profile
 
 from perfvcs import plugins
 from perfvcs.check.subject import Subject
-from perfvcs.pictures import page
+from perfvcs.reports import page
 
 pytestmark = BROWSER
 SECONDS = 300

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 from perfvcs.check.subject import Subject
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.pictures.canvas import INK
-from perfvcs.pictures.packing import Backend
-from perfvcs.pictures.page import render
+from perfvcs.reports.packing import Backend
+from perfvcs.reports.page import render
 from perfvcs.text.characters import shorten
 
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
@@ -270,7 +270,7 @@ def _opened(
     _resize(browser, FIRST_HEIGHT, backend)
     frame = browser.call("Page.getFrameTree")["frameTree"]["frame"]["id"]
     browser.call("Page.setDocumentContent", frameId=frame, html=html)
-    browser.run(files("perfvcs.pictures").joinpath("picture.js").read_text(encoding="utf-8"))
+    browser.run(files("perfvcs.reports").joinpath("picture.js").read_text(encoding="utf-8"))
     if view is not None:
         browser.run("picture.figuresAlone()")
     _resize(browser, min(int(browser.run("picture.height()")), PICTURE_HEIGHT), backend)

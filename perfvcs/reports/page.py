@@ -10,12 +10,12 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Subject
-from perfvcs.pictures.head import answer, facts, warnings
-from perfvcs.pictures.packing import LETTERS, Backend, compressed
-from perfvcs.pictures.pagetable import overview
-from perfvcs.pictures.pieces import choose, nothing, pieces
-from perfvcs.pictures.sections import Further, draw, on_demand
-from perfvcs.pictures.templating import environment
+from perfvcs.reports.head import answer, facts, warnings
+from perfvcs.reports.packing import LETTERS, Backend, compressed
+from perfvcs.reports.pagetable import overview
+from perfvcs.reports.pieces import choose, nothing, pieces
+from perfvcs.reports.sections import Further, draw, on_demand
+from perfvcs.reports.templating import environment
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import micro_sign
 
@@ -157,7 +157,7 @@ def _address(place: str, sources: Mapping[str, str]) -> str:
 
 
 def _file(name: str) -> str:
-    return files("perfvcs.pictures").joinpath(name).read_text(encoding="utf-8")
+    return files("perfvcs.reports").joinpath(name).read_text(encoding="utf-8")
 
 
 def _verbatim(script: str) -> Markup:

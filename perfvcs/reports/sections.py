@@ -13,13 +13,13 @@ import msgspec
 
 from perfvcs.check.subject import Subject
 from perfvcs.pictures.listing import Listing, title
-from perfvcs.pictures.packing import Backend, FigureArchive, compressed
 from perfvcs.pictures.pageparts import BenchmarkKey
-from perfvcs.pictures.pagetable import PageTable
-from perfvcs.pictures.pieces import Drawable, PagePiece, fitted, pieces
 from perfvcs.pictures.sample import samples
 from perfvcs.plugins.view import Scope
 from perfvcs.profile import Profile
+from perfvcs.reports.packing import Backend, FigureArchive, compressed
+from perfvcs.reports.pagetable import PageTable
+from perfvcs.reports.pieces import Drawable, PagePiece, fitted, pieces
 from perfvcs.system.numeric import Floats, np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import scale

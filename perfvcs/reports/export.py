@@ -15,9 +15,9 @@ from perfvcs.check.markdown import document as report_document
 from perfvcs.check.screen import screen
 from perfvcs.check.subject import Series, Subject
 from perfvcs.errors import UsageError, nearest
-from perfvcs.pictures.head import facts, warnings
-from perfvcs.pictures.pieces import Drawable, choose, configured, fitting, nothing
 from perfvcs.profile import Profile
+from perfvcs.reports.head import facts, warnings
+from perfvcs.reports.pieces import Drawable, choose, configured, fitting, nothing
 from perfvcs.system.disk import is_stream
 from perfvcs.text.characters import COLUMNS, shorten, wrapped
 from perfvcs.text.document import filled, json_text
@@ -161,11 +161,11 @@ def export(
     browser that is not there.
     """
     if kind == PAGE_SUFFIX:
-        from perfvcs.pictures.page import render
+        from perfvcs.reports.page import render
 
         return render(subject, view, options).encode()
     if kind in PICTURES:
-        from perfvcs.pictures.screenshot import png, svg
+        from perfvcs.reports.screenshot import png, svg
 
         return (png if kind == ".png" else svg)(subject, view, options)
     if kind == ".json":

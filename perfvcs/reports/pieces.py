@@ -19,7 +19,12 @@ from perfvcs.errors import UsageError, nearest
 from perfvcs.pictures.bundle import jobs, together
 from perfvcs.pictures.chart import grouped
 from perfvcs.pictures.curvesides import FEWEST_OF_CURVE
-from perfvcs.pictures.echoes import (
+from perfvcs.pictures.listing import title
+from perfvcs.pictures.pageparts import BenchmarkKey, DrawnUnit, Naming, Part, parts
+from perfvcs.pictures.stacks import groups
+from perfvcs.plugins.view import Scope, Unfit, View
+from perfvcs.profile.summary import MAX_SIZES, RECORDER
+from perfvcs.reports.echoes import (
     CPU,
     MOVED_ALIKE,
     REMARK,
@@ -28,11 +33,6 @@ from perfvcs.pictures.echoes import (
     moved_alike,
     same_course,
 )
-from perfvcs.pictures.listing import title
-from perfvcs.pictures.pageparts import BenchmarkKey, DrawnUnit, Naming, Part, parts
-from perfvcs.pictures.stacks import groups
-from perfvcs.plugins.view import Scope, Unfit, View
-from perfvcs.profile.summary import MAX_SIZES, RECORDER
 from perfvcs.text.words import FIRST_METRICS, metric_rank, named
 
 # of the views in a block; then by name
