@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from perfvcs.check.bounds import distance, is_wide
+from perfvcs.check.bounds import distance, is_wide, percent_of
 from perfvcs.check.doubts import first_said
 from perfvcs.check.judgedby import accepting, criteria
 from perfvcs.check.movement import FURTHER, MovedBenchmark, cpu_leads, entries
@@ -200,10 +200,17 @@ def _same(compared: Sequence[Change]) -> str:
     accepted = len(compared) - len(rest)
     if not rest:
         return f"nothing changed beyond what is accepted: {counted(accepted, 'comparison')}"
-    return (
-        f"nothing changed{' beyond what is accepted' if accepted else ''}: {_every(len(rest))} the"
-        " same"
-    )
+    beyond = " beyond what is accepted" if accepted else ""
+    settled = [change.bound for change in rest if change.bound and _is_settled_by_bound(change)]
+    most = f" by more than {percent_of(max(settled))}" if settled else ""
+    return f"nothing changed{beyond}{most}: {_every(len(rest))} the same"
+
+
+def _is_settled_by_bound(change: Change) -> bool:
+    """Whether its bound, which was asked for, settles what its delta leaves open."""
+    if change.within is None or change.bound is None or change.delta is None:
+        return False
+    return change.word == "same" and change.bound > change.delta
 
 
 def _every(count: int) -> str:

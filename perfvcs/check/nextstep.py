@@ -18,6 +18,7 @@ MOST_PAIRS = 3000  # more are not proposed
 FEWEST_PAIRS = 10  # below which an interval says too little of how many are needed
 EVEN, LIKELY = 0.5, 0.8  # chances that so many pairs settle all
 INPUTS_VARY = 0.1  # deviation of one pair, as a share, from which an input of its own is likely
+LARGEST_WITHIN = 0.2  # a share: that so large an effect counts as none is not proposed
 QUANTILE = 2.8  # standard errors of half an interval of 99 %
 
 
@@ -90,14 +91,22 @@ def _more(undecided: Sequence[Change], pairs: int, measuring: str, hosts: str) -
         return f"{after}; measure more: {measuring}{hosts}"
     even, likely = (_wanted(fine, pairs, chance) for chance in (EVEN, LIKELY))
     if even is None:
-        return f"{after}; {MOST_PAIRS:,} would hardly settle it"
+        return f"{after}; {MOST_PAIRS:,} would hardly settle it{_within(fine)}"
     if likely is None:
         chance = f"{even:,} settle it with even odds, and even {MOST_PAIRS:,} may not"
-        return f"{after}; {chance}: {measuring} -n {even}{hosts}"
+        return f"{after}; {chance}: {measuring} -n {even}{hosts}{_within(fine)}"
     if likely <= PAIRS:
         return f"{after}; measure more: {measuring}{hosts}"
     chance = f"{even:,} settle it with even odds, {likely:,} in four of five cases"
     return f"{after}; {chance}: {measuring} -n {likely}{hosts}"
+
+
+def _within(undecided: Sequence[Change]) -> str:
+    """The option by which all of it counts as the same; empty where that would hide too much."""
+    bounds = [change.bound for change in undecided if change.bound is not None]
+    if len(bounds) < len(undecided) or max(bounds) > LARGEST_WITHIN:
+        return ""
+    return f", or let it count as the same: --within {ceil(100 * max(bounds))}"
 
 
 def on_hosts(scheduler: str) -> str:

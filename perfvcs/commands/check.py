@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Measure TARGET against itself and report how often that raises a false alarm.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 4 if a comparison is inconclusive.")
+@click.option("--strict", is_flag=True, help="Exit with 4 if a comparison is not settled.")
 @delta_option("Smallest change that counts; exact metrics have none.")
 @within
 @click.option(

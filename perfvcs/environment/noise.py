@@ -84,7 +84,7 @@ def warnings(before: Noise, after: Noise) -> list[str]:
     waited = _share(before, after, "pressure")
     waited = waited if waited is not None else after.pressure10
     if waited is not None and waited > PRESSURE:
-        busy.append(f"processes waited for a processor {waited:.0%} of the time")
+        busy.append(f"processes waited for a processor {100 * waited:.0f} % of the time")
     if busy:
         sentences.append(
             f"{', '.join(busy)}: stop other programs, or measure when the machine is idle"
@@ -92,8 +92,8 @@ def warnings(before: Noise, after: Noise) -> list[str]:
     stolen = _share(before, after, "steal", after.processors)
     if stolen is not None and stolen > STEAL:
         sentences.append(
-            f"the hypervisor gave {stolen:.0%} of the processor time to others: use a dedicated"
-            " machine, or more executions"
+            f"the hypervisor gave {100 * stolen:.0f} % of the processor time to others: use a"
+            " dedicated machine, or more executions"
         )
     throttled = _difference(before.throttled, after.throttled)
     if throttled:

@@ -245,8 +245,9 @@ def summary(
     """One row of a value that stands for many, with what else its tool says of these; all are
     divided by ``over`` but the number of samples.
 
-    The words are ``deviation``, ``error``, ``median``, ``least``, ``largest``, ``low``, ``high``,
-    ``p75`` and other percentiles, and ``samples``: parts of a metric's name, never judged.
+    The words are ``deviation``, ``spread``, ``error``, ``median``, ``least``, ``largest``, ``low``,
+    ``high``, ``p75`` and other percentiles, and ``samples``: parts of a metric's name, never
+    judged.
     """
     columns = {metric: divided([mean], over)}
     for word, value in more.items():

@@ -188,6 +188,23 @@ def test_so_many_pairs_settle_it_as_often_as_is_said(effect: float) -> None:
         assert settled / 4000 == pytest.approx(chance, abs=0.05)
 
 
+def test_what_hardly_settles_can_be_taken_as_the_same() -> None:
+    far = change("inconclusive", effect=-0.03, low=-0.11, high=0.06, bound=0.11, paired=True)
+    farther = change("inconclusive", effect=0.0, low=-0.3, high=0.3, bound=0.3, paired=True)
+    assert settling(report(far), 30)[0].endswith(", or let it count as the same: --within 11")
+    assert "--within" not in settling(report(far, farther), 30)[0]
+
+
+def test_a_bound_that_was_asked_for_is_said_with_what_it_settles() -> None:
+    settled = change("same", low=-0.03, high=0.021, bound=0.03, within=0.15, delta=0.01)
+    numbers = {"low": -0.003, "high": 0.002, "bound": 0.003, "within": 0.15, "delta": 0.01}
+    same = change("same", uid="other", **numbers)
+    assert sentence(report(settled, same)).endswith(
+        "nothing changed by more than 3 %: both comparisons are the same"
+    )
+    assert sentence(report(same)).endswith("nothing changed: the one comparison is the same")
+
+
 def test_what_no_number_of_pairs_settles_is_said() -> None:
     noise = change("inconclusive", effect=0.1, low=-0.9, high=3.0, paired=True)
     assert settling(report(noise), 30) == [

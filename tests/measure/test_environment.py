@@ -161,11 +161,11 @@ def test_a_quiet_machine_gets_no_warning() -> None:
             {"busy": 25.0, "own": 10.0},
             "other programs used 1.5 of 4 processors while measuring",
         ),
-        ({}, {"pressure": 2.0}, "processes waited for a processor 20% of the time"),
+        ({}, {"pressure": 2.0}, "processes waited for a processor 20 % of the time"),
         (
             {},
             {"steal": 2.0},
-            "the hypervisor gave 5% of the processor time to others: use a dedicated machine",
+            "the hypervisor gave 5 % of the processor time to others: use a dedicated machine",
         ),
         ({}, {"throttled": 0.5}, "the container's CPU quota held processes back for 0.5 s"),
         ({}, {"hot": 3}, "slowed down by heat"),
@@ -205,7 +205,7 @@ def test_one_program_that_is_ourselves_is_no_disturbance() -> None:
 def test_a_session_too_short_for_the_counters_is_judged_by_the_average() -> None:
     short = replace(QUIET, at=0.1, busy=0.4, steal=0.4)
     assert warnings(QUIET, short) == []
-    assert "20%" in warnings(QUIET, replace(short, pressure10=0.2))[0]
+    assert "20 %" in warnings(QUIET, replace(short, pressure10=0.2))[0]
 
 
 def test_the_state_of_a_machine_is_read_from_its_files(tmp_path: Path) -> None:
