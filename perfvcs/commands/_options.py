@@ -23,6 +23,12 @@ FILES = {"ca": "authority's certificate", "cert": "certificate", "key": "key"}
 INSECURE = "Use a scheduler at tcp:// on a network: whoever reaches it can run programs as you."
 
 
+def flag(*words: str) -> Callable[[Any], Any]:
+    """An option without a value: its names, then its help."""
+    *names, text = words
+    return click.option(*names, is_flag=True, help=text)
+
+
 def products(
     ctx: click.Context,  # noqa: ARG001
     parameter: click.Parameter,  # noqa: ARG001
@@ -162,7 +168,7 @@ def host_options(function: Callable[..., None]) -> Callable[..., None]:
         tls = Tls(tls_ca, tls_cert, tls_key, insecure)
         function(scheduler=Scheduler(scheduler, tls), **others)
 
-    command = click.option("--insecure", is_flag=True, help=INSECURE)(command)
+    command = flag("--insecure", INSECURE)(command)
     for name, what in reversed(FILES.items()):
         option = click.option(
             f"--tls-{name}",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import degradations
+from perfvcs.commands._options import flag
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 
@@ -23,31 +24,24 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("changes", nargs=-1, metavar="CHANGE...", shell_complete=degradations)
 @click.option("-r", "--reason", metavar="TEXT", help="Reason, for later readers.")
-@click.option(
-    "--blame",
-    "blamed",
-    is_flag=True,
-    help="Add to the reason the function that `perf blame` named.",
-)
+@flag("--blame", "blamed", "Add to the reason the function that `perf blame` named.")
 @click.option(
     "--until",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
     help="First day (YYYY-MM-DD) on which the acceptance no longer holds.",
 )
-@click.option(
+@flag(
     "--renew",
     "renewing",
-    is_flag=True,
-    help="Renew what was accepted for commits that a squash or a rebase has replaced: CHANGE, or"
+    "Renew what was accepted for commits that a squash or a rebase has replaced: CHANGE, or"
     " all of it.",
 )
-@click.option(
+@flag(
     "--ratchet",
-    is_flag=True,
-    help="Lower the limits of perf.toml that have `ratchet = true`, where a better level lasts.",
+    "Lower the limits of perf.toml that have `ratchet = true`, where a better level lasts.",
 )
-@click.option("--list", "listing", is_flag=True, help="List the acceptances.")
+@flag("--list", "listing", "List the acceptances.")
 @click.option(
     "--remove",
     "removed",
@@ -55,7 +49,7 @@ if TYPE_CHECKING:
     metavar="ID",
     help="Withdraw an acceptance; may be repeated.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@flag("--json", "as_json", "Print JSON.")
 def command(
     changes: tuple[str, ...],
     reason: str | None,

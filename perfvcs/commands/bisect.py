@@ -11,6 +11,7 @@ from perfvcs.commands._options import (
     FilePath,
     budget_option,
     delta_option,
+    flag,
     host_options,
     measuring,
     options_as,
@@ -58,28 +59,19 @@ class BisectOptions(NamedTuple):
 @click.command(cls=Naming)
 @click.argument("words", nargs=-1, metavar="[GOOD] [BAD] [BENCHMARK]", shell_complete=words)
 @benchmark_options("configured")
-@click.option("--improvement", is_flag=True, help="Find the commit that made it faster.")
+@flag("--improvement", "Find the commit that made it faster.")
 @delta_option(
     "Smallest difference between the ends that counts.", shown="1, and any of an exact metric"
 )
 @budget_option("Stop after this time, such as 30min, and report what is known.")
-@click.option("--merged", is_flag=True, help="If a merge is the cause, search the merged commits.")
-@click.option(
-    "--blame",
-    "blames",
-    is_flag=True,
-    help="Then name the function in the commit found, as perf blame does.",
-)
-@click.option(
-    "--dry-run", is_flag=True, help="Measure nothing: list the commits by what they change."
-)
-@click.option(
-    "--fresh", is_flag=True, help="Start over, ignoring earlier measurements of the same ends."
-)
+@flag("--merged", "If a merge is the cause, search the merged commits.")
+@flag("--blame", "blames", "Then name the function in the commit found, as perf blame does.")
+@flag("--dry-run", "Measure nothing: list the commits by what they change.")
+@flag("--fresh", "Start over, ignoring earlier measurements of the same ends.")
 @click.option("--seed", type=int, help="Seed of the random order and of the blocks.")
 @host_options
-@click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only the commits found.")
+@flag("--wait", "Wait for another measuring run instead of failing.")
+@flag("-q", "--quiet", "Print only the commits found.")
 @click.option(
     "-o",
     "--output",
@@ -87,7 +79,7 @@ class BisectOptions(NamedTuple):
     type=FilePath(),
     help="Also write a page that draws every commit.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@flag("--json", "as_json", "Print JSON.")
 @options_as(BisectOptions)
 def command(options: BisectOptions) -> None:
     """Find the commit after GOOD that made BAD (HEAD) slower.

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from perfvcs.commands._completion import words
-from perfvcs.commands._options import FilePath, budget_option, delta_option, measuring, options_as
+from perfvcs.commands._options import (
+    FilePath,
+    budget_option,
+    delta_option,
+    flag,
+    measuring,
+    options_as,
+)
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -61,15 +68,11 @@ class BlameOptions(NamedTuple):
     shown="1, and any of an exact metric",
 )
 @budget_option("Try no further suspects after this time.", "30min")
-@click.option("--no-proof", is_flag=True, help="Only rank the suspects.")
-@click.option(
-    "--stored", is_flag=True, help="Show the newest result for this pair, without measuring."
-)
-@click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
-@click.option(
-    "-v", "--verbose", is_flag=True, help="Show the hunks, the other suspects and all trials."
-)
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@flag("--no-proof", "Only rank the suspects.")
+@flag("--stored", "Show the newest result for this pair, without measuring.")
+@flag("--wait", "Wait for another measuring run instead of failing.")
+@flag("-v", "--verbose", "Show the hunks, the other suspects and all trials.")
+@flag("-q", "--quiet", "Show no progress.")
 @click.option(
     "-o",
     "--output",
@@ -77,8 +80,8 @@ class BlameOptions(NamedTuple):
     type=FilePath(),
     help="Also write a page with the diff and both flame graphs.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("--sarif", "as_sarif", is_flag=True, help="Print it as SARIF.")
+@flag("--json", "as_json", "Print the result as JSON.")
+@flag("--sarif", "as_sarif", "Print it as SARIF.")
 @options_as(BlameOptions)
 def command(options: BlameOptions) -> None:
     """Name the function and the hunk that made a benchmark slower or faster from A to B, and prove

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfvcs.commands._checkoptions import CheckOptions
+from perfvcs.commands._checkoptions import CheckOptions, Road
 from perfvcs.commands._completion import words_or_files
 from perfvcs.commands._options import (
     against,
     budget_option,
     delta_option,
+    flag,
     host_options,
     measuring,
     options_as,
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.check.method import CheckRequest
-    from perfvcs.commands._checkoptions import Road
     from perfvcs.reports.check import Check
     from perfvcs.reports.files import FileCheck
     from perfvcs.reports.neighbours import Neighbours
@@ -47,36 +47,23 @@ if TYPE_CHECKING:
     shell_complete=words_or_files,
 )
 @benchmark_options()
-@click.option(
-    "--measure", is_flag=True, help="Measure undecided benchmarks, both revisions in turns."
-)
+@flag("--measure", "Measure undecided benchmarks, both revisions in turns.")
 @against
-@click.option("--gate", is_flag=True, help="Fail only if the whole interval lies beyond delta.")
-@click.option(
-    "--audit",
-    is_flag=True,
-    help="Measure TARGET against itself and report how often that raises a false alarm.",
-)
-@click.option("--strict", is_flag=True, help="Exit with 4 if a comparison is not settled.")
+@flag("--gate", "Fail only if the whole interval lies beyond delta.")
+@flag("--audit", "Measure TARGET against itself and report how often that raises a false alarm.")
+@flag("--strict", "Exit with 4 if a comparison is not settled.")
 @delta_option("Smallest change that counts; exact metrics have none.")
 @within
 @click.option(
     "--method", metavar="NAME", default="auto", show_default=True, help="Method of comparison."
 )
-@click.option(
+@flag(
     "--assume-same-machine",
-    is_flag=True,
-    help="Judge what was measured apart as if in one session, such as files of one CI job.",
+    "Judge what was measured apart as if in one session, such as files of one CI job.",
 )
-@click.option(
-    "--select", is_flag=True, help="With --measure: leave out what the change cannot touch."
-)
+@flag("--select", "With --measure: leave out what the change cannot touch.")
 @sample_option("With --select: measure one in N of those anyway.", 20)
-@click.option(
-    "--bisect-codes",
-    is_flag=True,
-    help="Exit as `git bisect run` expects: 0 good, 1 bad, 125 not settled.",
-)
+@flag("--bisect-codes", "Exit as `git bisect run` expects: 0 good, 1 bad, 125 not settled.")
 @click.option(
     "-n",
     "--executions",
@@ -95,13 +82,11 @@ if TYPE_CHECKING:
     help="With --measure or --audit: seed of the random order and of the blocks.",
 )
 @host_options
-@click.option(
-    "--wait", is_flag=True, help="With --measure or --audit: wait until another measuring run ends."
-)
-@click.option("-v", "--verbose", is_flag=True, help="List every comparison.")
-@click.option("-q", "--quiet", is_flag=True, help="Print one line.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
-@click.option("--markdown", is_flag=True, help="Print the report as Markdown.")
+@flag("--wait", "With --measure or --audit: wait until another measuring run ends.")
+@flag("-v", "--verbose", "List every comparison.")
+@flag("-q", "--quiet", "Print one line.")
+@flag("--json", "as_json", "Print the report as JSON.")
+@flag("--markdown", "Print the report as Markdown.")
 @options_as(CheckOptions)
 def command(options: CheckOptions) -> None:
     """Say whether TARGET (HEAD) is slower than BASELINE (its nearest measured ancestor).

@@ -10,6 +10,7 @@ from perfvcs.commands._completion import revisions
 from perfvcs.commands._options import (
     against,
     budget_option,
+    flag,
     host_options,
     measuring,
     options_as,
@@ -124,43 +125,23 @@ class _Separated(click.Command):
     default=None,
     help="Pad the environment to a random length in each block.",
 )
-@click.option(
-    "--missing", is_flag=True, help="Skip revisions that already have profiles of all jobs."
-)
-@click.option(
+@flag("--missing", "Skip revisions that already have profiles of all jobs.")
+@flag(
     "--released",
-    is_flag=True,
-    help="Measure releases that are not measured yet, the newest first: tags that are versions,"
+    "Measure releases that are not measured yet, the newest first: tags that are versions,"
     " built from source or, with [python] released, from the package index.",
 )
-@click.option(
-    "--select",
-    is_flag=True,
-    help="Leave out benchmarks that the change cannot touch (see perf select).",
-)
+@flag("--select", "Leave out benchmarks that the change cannot touch (see perf select).")
 @sample_option("With --select: measure one in N of those anyway.", 20)
 @against
-@click.option(
-    "--committed",
-    is_flag=True,
-    help="Measure HEAD as committed, without the changes in the working tree.",
-)
-@click.option(
-    "--continue", "goes_on", is_flag=True, help="Finish the newest interrupted session, or SESSION."
-)
+@flag("--committed", "Measure HEAD as committed, without the changes in the working tree.")
+@flag("--continue", "goes_on", "Finish the newest interrupted session, or SESSION.")
 @budget_option("Measure for at most this long, such as 10min, where it settles most.")
 @host_options
-@click.option(
-    "--wait", is_flag=True, help="Wait until another measuring run ends, instead of failing."
-)
-@click.option(
-    "--push",
-    "pushes",
-    is_flag=True,
-    help="Push the profiles to the remote afterwards, as `perf push` does.",
-)
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
-@click.option("--json", "as_json", is_flag=True, help="Print what was stored as JSON.")
+@flag("--wait", "Wait until another measuring run ends, instead of failing.")
+@flag("--push", "pushes", "Push the profiles to the remote afterwards, as `perf push` does.")
+@flag("-q", "--quiet", "Print only errors.")
+@flag("--json", "as_json", "Print what was stored as JSON.")
 @click.option(
     "--announced",
     type=int,

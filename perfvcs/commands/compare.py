@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from perfvcs.commands._options import FilePath, budget_option, options_as
+from perfvcs.commands._options import FilePath, budget_option, flag, options_as
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 
@@ -120,9 +120,7 @@ class CompareOptions(NamedTuple):
     metavar="NAME A,B,...",
     help="Run commands with {NAME} once for each value.",
 )
-@click.option(
-    "-i", "--ignore-failure", is_flag=True, help="Measure commands that exit with another status."
-)
+@flag("-i", "--ignore-failure", "Measure commands that exit with another status.")
 @click.option(
     "-m",
     "--metric",
@@ -149,8 +147,8 @@ class CompareOptions(NamedTuple):
     show_default="hyperfine, or by the suffix",
     help="Format of that file, as `perf export` has them.",
 )
-@click.option("-f", "--force", is_flag=True, help="Overwrite an existing file.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@flag("-f", "--force", "Overwrite an existing file.")
+@flag("--json", "as_json", "Print JSON.")
 @options_as(CompareOptions)
 def command(options: CompareOptions) -> None:
     """Say which COMMAND is quicker: each is compared with the first one.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import words
-from perfvcs.commands._options import FilePath, format_option
+from perfvcs.commands._options import FilePath, flag, format_option
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -60,7 +60,7 @@ MOST_IDS = 6  # of profiles that a message lists
     metavar="FILE",
     help="Write profiles to FILE for a CI job that may push; `perf import` reads it.",
 )
-@click.option("-f", "--force", is_flag=True, help="Overwrite existing files.")
+@flag("-f", "--force", "Overwrite existing files.")
 def command(
     names: tuple[str, ...],
     wanted: FilterWords,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._options import flag
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 from perfvcs.text.words import counted
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
 
 @examples(("perf fsck", "check everything"), ("perf fsck --restore", "go back to what is whole"))
 @click.command()
-@click.option(
+@flag(
     "--restore",
-    is_flag=True,
-    help="Go back to the last whole state of the store; keep what can be read of later ones.",
+    "Go back to the last whole state of the store; keep what can be read of later ones.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON.")
+@flag("--json", "as_json", "Print the problems as JSON.")
 def command(*, restore: bool, as_json: bool) -> None:
     """Check the format and the path of every stored profile, and rebuild the index."""
     import json

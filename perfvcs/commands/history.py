@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import words
+from perfvcs.commands._options import flag
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -29,13 +30,7 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     help="Number of commits to list; the default is what fits a screen.",
 )
-@click.option(
-    "-a",
-    "--all",
-    "everything",
-    is_flag=True,
-    help="List all changes, with all that is known of each.",
-)
+@flag("-a", "--all", "everything", "List all changes, with all that is known of each.")
 @click.option(
     "--detector",
     type=click.Choice(["series", "horvath"]),
@@ -43,7 +38,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="What looks for steps: all that a series shows, or Horvath's likelihood-ratio test.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@flag("--json", "as_json", "Print JSON.")
 def command(
     names: tuple[str, ...],
     wanted: FilterWords,

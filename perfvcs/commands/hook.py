@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._options import flag
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 
@@ -68,7 +69,7 @@ def uninstall(names: tuple[str, ...]) -> None:
 
 @examples(("perf hook status", "in words"), ("perf hook status --json", "for programs"))
 @command.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@flag("--json", "as_json", "Print JSON.")
 def status(*, as_json: bool) -> None:
     """Say which hooks are installed, and where."""
     from perfvcs import hooks

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfvcs.commands._options import host_options, present
+from perfvcs.commands._options import flag, host_options, present
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("host", required=False, default="")
 @host_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@flag("--json", "as_json", "Print JSON.")
 def command(*, host: str, scheduler: Scheduler, as_json: bool) -> None:
     """List the hosts that measured, with their configuration, noise and pace.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from perfvcs.commands._options import format_option
+from perfvcs.commands._options import flag, format_option
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 
@@ -47,9 +47,7 @@ PROGRESS_FILES = 20  # files from which on progress is worth showing
 @click.option(
     "--name", default="", help="Name of the benchmark; only profiles of one name are compared."
 )
-@click.option(
-    "--in-turns", is_flag=True, help="The files were measured in turns: compare them run by run."
-)
+@flag("--in-turns", "The files were measured in turns: compare them run by run.")
 @click.option(
     "--format",
     "format_name",
@@ -62,7 +60,7 @@ PROGRESS_FILES = 20  # files from which on progress is worth showing
     metavar="EXPRESSION",
     help="Read lines of text: named groups are the value, and its name, unit, metric and size.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+@flag("-q", "--quiet", "Print only errors.")
 def command(
     files: tuple[Path, ...],
     revisions: tuple[str, ...],

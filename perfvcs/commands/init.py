@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from perfvcs.commands._options import flag
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 from perfvcs.text.quantity import duration
@@ -29,11 +30,7 @@ MOST_HAZARDS, LONGEST_HAZARD = 3, 120  # lines of one proposal, and characters o
     ("perf init", "show what it would try, and ask"), ("perf init --yes", "try it without asking")
 )
 @click.command()
-@click.option(
-    "--adopt",
-    is_flag=True,
-    help="Check and use a .perf folder from elsewhere or from an older version.",
-)
+@flag("--adopt", "Check and use a .perf folder from elsewhere or from an older version.")
 @click.option(
     "--store",
     metavar="DIR",
@@ -45,10 +42,8 @@ MOST_HAZARDS, LONGEST_HAZARD = 3, 120  # lines of one proposal, and characters o
     default=True,
     help="Pull the profiles that the project's remote has (default).",
 )
-@click.option(
-    "--yes",
-    is_flag=True,
-    help="Try the listed commands without asking, but none that removes, downloads or installs.",
+@flag(
+    "--yes", "Try the listed commands without asking, but none that removes, downloads or installs."
 )
 @click.option(
     "--try/--no-try",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from perfvcs.commands._completion import words as complete_words
-from perfvcs.commands._options import budget_option, measuring, options_as
+from perfvcs.commands._options import budget_option, flag, measuring, options_as
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -59,11 +59,7 @@ class JudgeOptions(NamedTuple):
     type=click.Path(dir_okay=False, exists=True),
     help="Judge BASE with this patch, instead of a TARGET.",
 )
-@click.option(
-    "--tournament",
-    is_flag=True,
-    help="Rank several TARGETs, revisions or files of patches, in one session.",
-)
+@flag("--tournament", "Rank several TARGETs, revisions or files of patches, in one session.")
 @click.option(
     "--base", metavar="REVISION", default="HEAD", show_default=True, help="BASE of a tournament."
 )
@@ -83,16 +79,10 @@ class JudgeOptions(NamedTuple):
     help="Lay this file over both sides, at its place in the project or, from elsewhere, at the top"
     " by its name: an input that the change's author does not know, and that a job reads there.",
 )
-@click.option(
-    "--same-output", is_flag=True, help="Reject a change that makes a job print something else."
-)
-@click.option(
-    "--sandbox",
-    is_flag=True,
-    help="Run both sides without network, and with the rest of the disk read-only.",
-)
-@click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@flag("--same-output", "Reject a change that makes a job print something else.")
+@flag("--sandbox", "Run both sides without network, and with the rest of the disk read-only.")
+@flag("--wait", "Wait for another measuring run instead of failing.")
+@flag("--json", "as_json", "Print JSON.")
 @options_as(JudgeOptions)
 def command(options: JudgeOptions) -> None:
     """Say whether TARGET (the working tree) does what is expected of it against BASE (HEAD), and

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import words
+from perfvcs.commands._options import flag
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     show_default=True,
     help="Number of commits to show.",
 )
-@click.option("-a", "--all", "everything", is_flag=True, help="Include commits without profiles.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@flag("-a", "--all", "everything", "Include commits without profiles.")
+@flag("--json", "as_json", "Print JSON.")
 def command(
     names: tuple[str, ...], wanted: FilterWords, number: int, *, everything: bool, as_json: bool
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._options import flag
 from perfvcs.text.examples import examples
 
 
@@ -12,11 +13,7 @@ from perfvcs.text.examples import examples
     ("perf mcp --trust-config", "let it run what perf.toml says later, too"),
 )
 @click.command()
-@click.option(
-    "--trust-config",
-    is_flag=True,
-    help="Also run the commands of a perf.toml that changed since the server began.",
-)
+@flag("--trust-config", "Also run the commands of a perf.toml that changed since the server began.")
 def command(*, trust_config: bool) -> None:
     """Serve this repository's measurements to a coding agent, by the Model Context Protocol over
     standard input and output.

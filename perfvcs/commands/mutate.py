@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from perfvcs.commands._completion import words
-from perfvcs.commands._options import budget_option, delta_option, measuring, options_as
+from perfvcs.commands._options import budget_option, delta_option, flag, measuring, options_as
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -59,9 +59,9 @@ class MutateOptions(NamedTuple):
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of the choice of slowdowns."
 )
-@click.option("--wait", is_flag=True, help="Wait for another measuring run instead of failing.")
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@flag("--wait", "Wait for another measuring run instead of failing.")
+@flag("-q", "--quiet", "Show no progress.")
+@flag("--json", "as_json", "Print the result as JSON.")
 @options_as(MutateOptions)
 def command(options: MutateOptions) -> None:
     """Plant known slowdowns in Python functions and list those that the benchmarks miss.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import words
-from perfvcs.commands._options import delta_option
+from perfvcs.commands._options import delta_option, flag
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 @click.argument("names", nargs=-1, metavar="[REVISION] [BENCHMARK]", shell_complete=words)
 @benchmark_options()
 @delta_option("Smallest change that counts, as for check.")
-@click.option(
-    "-v",
-    "--verbose",
-    is_flag=True,
-    help="Show all units and metrics, and the variance at each level.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@flag("-v", "--verbose", "Show all units and metrics, and the variance at each level.")
+@flag("--json", "as_json", "Print JSON.")
 def command(
     names: tuple[str, ...],
     wanted: FilterWords,

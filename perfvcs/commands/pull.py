@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._options import flag
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 
@@ -23,8 +24,8 @@ from perfvcs.text.examples import examples
 @click.option(
     "--since", metavar="DATE", help="Only profiles of commits since DATE, such as 2026-11-20."
 )
-@click.option("-n", "--dry-run", is_flag=True, help="Only show what would be stored and removed.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+@flag("-n", "--dry-run", "Only show what would be stored and removed.")
+@flag("-q", "--quiet", "Print only errors.")
 def command(
     remote: str | None, *, last: int | None, since: str | None, dry_run: bool, quiet: bool
 ) -> None:

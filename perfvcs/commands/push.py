@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from perfvcs.commands._options import flag
 from perfvcs.commands._output import echo
 from perfvcs.text.examples import examples
 
@@ -14,8 +15,8 @@ from perfvcs.text.examples import examples
 )
 @click.command()
 @click.argument("remote", required=False, metavar="[REMOTE|ADDRESS]")
-@click.option("-n", "--dry-run", is_flag=True, help="Only show what would be sent.")
-@click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
+@flag("-n", "--dry-run", "Only show what would be sent.")
+@flag("-q", "--quiet", "Print only errors.")
 def command(remote: str | None, *, dry_run: bool, quiet: bool) -> None:
     """Send profiles to a remote, next to those that others have sent.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from perfvcs.commands._completion import words
+from perfvcs.commands._options import flag
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, behind, job_option
 from perfvcs.text.examples import examples
@@ -23,7 +24,7 @@ from perfvcs.text.examples import examples
     shell_complete=words,
 )
 @job_option("stored", help="Only profiles of this job, by its full name; may be repeated.")
-@click.option("-n", "--dry-run", is_flag=True, help="Only show what would be removed.")
+@flag("-n", "--dry-run", "Only show what would be removed.")
 def command(names: tuple[str, ...], jobs: tuple[str, ...], *, dry_run: bool) -> None:
     """Remove profiles: all profiles of a revision, or single profiles by path or id.
 

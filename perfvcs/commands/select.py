@@ -6,6 +6,7 @@ import click
 
 from perfvcs.commands._completion import benchmarks
 from perfvcs.commands._completion import revisions as complete_revisions
+from perfvcs.commands._options import flag
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import job_option
 from perfvcs.text.examples import examples
@@ -26,10 +27,8 @@ from perfvcs.text.examples import examples
     help="Say why this benchmark is kept or left out.",
     shell_complete=benchmarks,
 )
-@click.option(
-    "-v", "--verbose", is_flag=True, help="List all benchmarks, however many have the same reason."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@flag("-v", "--verbose", "List all benchmarks, however many have the same reason.")
+@flag("--json", "as_json", "Print JSON.")
 def command(
     revisions: tuple[str, ...],
     jobs: tuple[str, ...],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import words_or_files
-from perfvcs.commands._options import FilePath, delta_option
+from perfvcs.commands._options import FilePath, delta_option, flag
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -53,9 +53,9 @@ NARROWEST, WIDEST = 40, 400  # columns
     metavar="FIELD=VALUE",
     help="Set a field of the views; may be repeated.",
 )
-@click.option("--text", "as_text", is_flag=True, help="Draw with characters in the terminal.")
+@flag("--text", "as_text", "Draw with characters in the terminal.")
 @delta_option("Smallest change that counts.")
-@click.option("--no-open", is_flag=True, help="Do not open the page in a browser.")
+@flag("--no-open", "Do not open the page in a browser.")
 def command(
     names: tuple[str, ...],
     wanted: FilterWords,

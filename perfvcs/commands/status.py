@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from perfvcs.commands._completion import words
+from perfvcs.commands._options import flag
 from perfvcs.commands._output import echo
 from perfvcs.commands._wanted import Naming, benchmark_options
 from perfvcs.text.examples import examples
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(cls=Naming)
 @click.argument("names", nargs=-1, metavar="[BENCHMARK]", shell_complete=words)
 @benchmark_options()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@flag("--json", "as_json", "Print JSON.")
 def command(names: tuple[str, ...], wanted: FilterWords, *, as_json: bool) -> None:
     """Show what is measured at HEAD, what is missing, and the last verdict.
 

@@ -10,6 +10,7 @@ import click
 from perfvcs.commands._options import (
     budget_option,
     commit_url,
+    flag,
     host_options,
     options_as,
     require_address,
@@ -50,11 +51,7 @@ class WatchOptions(NamedTuple):
 @click.option(
     "--interval", metavar="TIME", default="10min", show_default=True, help="Time between fetches."
 )
-@click.option(
-    "--once",
-    is_flag=True,
-    help="End when nothing is left to measure, instead of waiting for commits.",
-)
+@flag("--once", "End when nothing is left to measure, instead of waiting for commits.")
 @click.option(
     "--last",
     metavar="N",
@@ -88,9 +85,7 @@ class WatchOptions(NamedTuple):
     ),
 )
 @click.option("--mail", metavar="ADDRESS", help="Send new changes there with sendmail.")
-@click.option(
-    "-q", "--quiet", is_flag=True, help="Print only cycles that did something, and errors."
-)
+@flag("-q", "--quiet", "Print only cycles that did something, and errors.")
 @options_as(WatchOptions)
 def command(options: WatchOptions) -> None:
     """Measure new commits on BRANCH of REMOTE, push the profiles, and publish.
