@@ -8,8 +8,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from perfvcs.formats._blocks import ResourceBlock, text
-from perfvcs.formats._fields import LARGEST_INTEGER, Amount, ResourceFields, whole
+from perfvcs.formats._fields import (
+    LARGEST_INTEGER,
+    Amount,
+    ResourceBlock,
+    ResourceFields,
+    text,
+    whole,
+)
 from perfvcs.formats._foreign import counted, grouped
 from perfvcs.formats._metric import BETTER, METRIC_KINDS, metric, usable
 from perfvcs.formats._table import WrittenNumber, common_unit, converted, written

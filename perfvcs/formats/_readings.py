@@ -5,6 +5,7 @@ their repetitions numbered through.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -57,6 +58,26 @@ class Keyed:
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By its keys."""
         return any(tells(head, *keys.split()) for keys in self.keys)
+
+
+class ToolFormat(ABC):
+    """A format of one tool: a document is ``readings`` of its ``metrics``; ``tool`` names the job.
+
+    Of what is ``printed`` the last line may be cut off, which is noted.
+    """
+
+    tool: ClassVar[str]
+    metrics: ClassVar[Mapping[str, Metric]] = {"wall": Metric("s")}
+    printed: ClassVar[bool] = False
+
+    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
+        """The profile; raises NoResults, and Malformed with the place."""
+        notes = unended(document) if self.printed else []
+        return profile_of(document, self.tool, self.readings(document), self.metrics, notes=notes)
+
+    @abstractmethod
+    def readings(self, document: bytes) -> Iterable[Reading]:
+        """What a document has; raises Malformed with the place."""
 
 
 class Reading(msgspec.Struct, frozen=True):

@@ -8,16 +8,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perfvcs.formats._readings import (
-    Marked,
-    Reading,
-    lines_of,
-    number,
-    profile_of,
-    summary,
-    unended,
-)
-from perfvcs.profile import Metric, Profile
+from perfvcs.formats._readings import Marked, Reading, ToolFormat, lines_of, number, summary
+from perfvcs.profile import Metric
 
 METRICS = {"throughput": Metric("ops/s", "higher")}
 RESULT = re.compile(
@@ -26,24 +18,23 @@ RESULT = re.compile(
 
 
 @dataclass(frozen=True)
-class BenchmarkJs(Marked):
+class BenchmarkJs(Marked, ToolFormat):
     """What one run printed: of each benchmark its operations in a second, with the relative error
     of the mean.
     """
 
+    tool = "benchmark-js"
+    metrics = METRICS
+    printed = True
     word = b" ops/sec "
     mark = re.compile(rb"^[^\n]* x [0-9,.]{1,40} ops/sec ", re.MULTILINE)
 
-    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
-        """The profile; raises NoResults."""
-        readings = _readings(lines_of(document))
-        return profile_of(document, "benchmark-js", readings, METRICS, notes=unended(document))
-
-
-def _readings(lines: list[str]) -> Iterator[Reading]:
-    for line in lines:
-        name, _, result = line.rpartition(" x ")
-        if match := RESULT.fullmatch(result):
-            rate, error, runs = (number(text.replace(",", "")) for text in match.groups())
-            above = None if rate is None or error is None else rate * error / 100
-            yield Reading(name.strip(), summary("throughput", rate, error=above, samples=runs))
+    def readings(self, document: bytes) -> Iterator[Reading]:
+        """The rate of each benchmark."""
+        for line in lines_of(document):
+            name, _, result = line.rpartition(" x ")
+            if match := RESULT.fullmatch(result):
+                rate, error, runs = (number(text.replace(",", "")) for text in match.groups())
+                above = None if rate is None or error is None else rate * error / 100
+                columns = summary("throughput", rate, error=above, samples=runs)
+                yield Reading(name.strip(), columns)

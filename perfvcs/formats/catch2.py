@@ -9,30 +9,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from perfvcs.formats._foreign import Element, elements
-from perfvcs.formats._readings import Marked, Reading, ReadingValue, number, profile_of
-from perfvcs.profile import Metric, Profile
+from perfvcs.formats._readings import Marked, Reading, ReadingValue, ToolFormat, number
 from perfvcs.profile.validity import Malformed
 
-METRICS = {"wall": Metric("s")}
 CASES = ("TestCase", "Section")
 
 
 @dataclass(frozen=True)
-class Catch2(Marked):
+class Catch2(Marked, ToolFormat):
     """One run of the XML reporter: the mean of each benchmark, with its deviation and bounds;
     Catch2 does not write the samples.
     """
 
+    tool = "catch2"
     mark = re.compile(rb"<(?:Catch|Catch2TestRun|BenchmarkResults)[ >]")
 
-    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
-        """The profile; raises NoResults, and Malformed with the line."""
-        return profile_of(
-            document,
-            "catch2",
-            _readings([*elements(document, ("BenchmarkResults", "mean", "standardDeviation"))]),
-            METRICS,
-        )
+    def readings(self, document: bytes) -> Iterator[Reading]:
+        """The benchmarks; raises Malformed with the line."""
+        return _readings([*elements(document, ("BenchmarkResults", "mean", "standardDeviation"))])
 
 
 def _readings(elements: list[Element]) -> Iterator[Reading]:

@@ -4,33 +4,36 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from perfvcs.formats._readings import Reading, ReadingValue, number, profile_of, summary, unended
+from perfvcs.formats._readings import Reading, ReadingValue, ToolFormat, number, summary
 from perfvcs.formats._table import rows
-from perfvcs.profile import Metric, Profile
+from perfvcs.profile import Metric
 
 METRICS = {"wall": Metric("s"), "memory": Metric("B", "none"), "loops": Metric("", "none")}
 NEEDED_COLUMNS = ("Group", "Experiment", "Problem Space", "Samples", "Iterations")
 
 
 @dataclass(frozen=True)
-class Celero:
+class Celero(ToolFormat):
     """A results table (``--outputTable``): the mean of each experiment and problem space, for
     Celero does not write the samples.
     """
 
+    tool = "celero"
+    metrics = METRICS
+    printed = True
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
 
     def recognises(self, name: str, head: bytes) -> bool:  # noqa: ARG002 - any name will do
         """By the heading."""
         return head.startswith(b"Group,Experiment,Problem Space,Samples,")
 
-    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
-        """The profile; raises NoResults, and Malformed with line and column."""
-        readings = map(_reading, rows(document, NEEDED_COLUMNS))
-        return profile_of(document, "celero", readings, METRICS, notes=unended(document))
+    def readings(self, document: bytes) -> Iterator[Reading]:
+        """The experiments; raises Malformed with line and column."""
+        return map(_reading, rows(document, NEEDED_COLUMNS))
 
 
 def _reading(row: dict[str, str]) -> Reading:

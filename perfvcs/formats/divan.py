@@ -10,17 +10,14 @@ from perfvcs.formats._readings import (
     Marked,
     Reading,
     ReadingValue,
+    ToolFormat,
     lines_of,
     number,
-    profile_of,
     summary,
-    unended,
 )
 from perfvcs.formats._table import converted, written
-from perfvcs.profile import Metric, Profile
 from perfvcs.profile.validity import Malformed
 
-METRICS = {"wall": Metric("s")}
 TITLES = re.compile(r"(?<= )fastest +│ slowest +│ median +│ mean +│ samples +│ iters *+$")
 SIGNATURE = re.compile(
     "^.* fastest +│ slowest +│ median +│ mean +│ samples +│ iters *\\r?$".encode(), re.MULTILINE
@@ -31,33 +28,30 @@ FASTEST, SLOWEST, MEDIAN, MEAN, SAMPLE_COLUMNS = range(5)
 
 
 @dataclass(frozen=True)
-class Divan(Marked):
+class Divan(Marked, ToolFormat):
     """What ``cargo bench`` printed: of each benchmark the mean, with the fastest, slowest and
     median; divan does not print the samples.
     """
 
+    tool = "divan"
+    printed = True
     word = b" fastest "
     mark = SIGNATURE
 
-    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
-        """The profile; raises NoResults, and Malformed with the line."""
-        readings = _readings(lines_of(document))
-        return profile_of(document, "divan", readings, METRICS, notes=unended(document))
-
-
-def _readings(lines: list[str]) -> Iterator[Reading]:
-    above: list[str] = []
-    for place, line in enumerate(lines, 1):
-        if heading := TITLES.search(line):
-            above = [line[: heading.start()].strip()]
-        elif above and (branch := TREE_ROW.fullmatch(line)):
-            first, *cells = branch["rest"].split("│")
-            above[len(branch["bars"]) // WIDTH + 1 :] = []
-            name, fastest = _cut(first, place)
-            above.append(name)
-            columns = [fastest, *map(str.strip, cells)]
-            if len(columns) > SAMPLE_COLUMNS and columns[MEAN]:
-                yield _reading(above, columns, place)
+    def readings(self, document: bytes) -> Iterator[Reading]:
+        """The benchmarks, each below the branches above it; raises Malformed with the line."""
+        above: list[str] = []
+        for place, line in enumerate(lines_of(document), 1):
+            if heading := TITLES.search(line):
+                above = [line[: heading.start()].strip()]
+            elif above and (branch := TREE_ROW.fullmatch(line)):
+                first, *cells = branch["rest"].split("│")
+                above[len(branch["bars"]) // WIDTH + 1 :] = []
+                name, fastest = _cut(first, place)
+                above.append(name)
+                columns = [fastest, *map(str.strip, cells)]
+                if len(columns) > SAMPLE_COLUMNS and columns[MEAN]:
+                    yield _reading(above, columns, place)
 
 
 def _cut(first: str, column: int) -> tuple[str, str]:

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import Keyed, Reading, profile_of, shaped, summary, typed
-from perfvcs.profile import Metric, Profile
+from perfvcs.formats._readings import Keyed, Reading, ToolFormat, shaped, summary, typed
+from perfvcs.profile import Metric
 
 METRICS = {
     "wall": Metric("s"),
@@ -46,23 +46,20 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class K6(Keyed):
+class K6(Keyed, ToolFormat):
     """One summary: the mean of each trend, with its percentiles, rates of counters and shares; k6
     keeps no single requests there.
     """
 
+    tool = "k6"
+    metrics = METRICS
     keys = ("metrics iteration_duration", "metrics med avg", "metrics root_group")
     overlapping: ClassVar[bool] = True  # an iteration has requests, which have parts
 
-    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
-        """The profile; raises NoResults, and Malformed with the place."""
-        metrics = typed(document, _File).metrics
-        return profile_of(
-            document,
-            "k6",
-            (reading for name, values in metrics.items() for reading in _readings(name, values)),
-            METRICS,
-        )
+    def readings(self, document: bytes) -> Iterator[Reading]:
+        """The metrics of k6; raises Malformed with the place."""
+        for name, values in typed(document, _File).metrics.items():
+            yield from _readings(name, values)
 
 
 def _readings(name: str, metric: Mapping[str, Any]) -> Iterator[Reading]:

@@ -9,16 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from perfvcs.formats._readings import (
-    Marked,
-    Reading,
-    lines_of,
-    number,
-    profile_of,
-    summary,
-    unended,
-)
-from perfvcs.profile import Metric, Profile
+from perfvcs.formats._readings import Marked, Reading, ToolFormat, lines_of, number, summary
+from perfvcs.profile import Metric
 
 METRICS = {"wall": Metric("s"), "throughput": Metric("B/s", "higher")}
 RESULT = re.compile(
@@ -27,30 +19,32 @@ RESULT = re.compile(
 
 
 @dataclass(frozen=True)
-class Libtest(Marked):
+class Libtest(Marked, ToolFormat):
     """What one run printed: of each benchmark the median of its samples, with how far they were
     spread.
     """
 
+    tool = "libtest"
+    metrics = METRICS
+    printed = True
     word = b" ... bench: "
     mark = re.compile(rb"^test \S[^\n]* \.\.\. bench: +[0-9,.]+ ns/iter", re.MULTILINE)
 
-    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
-        """The profile; raises NoResults."""
-        readings = _readings(lines_of(document))
-        return profile_of(document, "libtest", readings, METRICS, notes=unended(document))
-
-
-def _readings(lines: list[str]) -> Iterator[Reading]:
-    for line in lines:
-        if not line.startswith("test "):
-            continue
-        name, dots, rest = line.removeprefix("test ").partition(" ... ")
-        uid = name.strip()
-        match = RESULT.fullmatch(rest.removeprefix("bench:")) if rest.startswith("bench:") else None
-        if match:
-            time, spread, rate = (number((text or "").replace(",", "")) for text in match.groups())
-            columns = summary("wall", time, over=1e9, spread=spread)
-            yield Reading(uid, columns if rate is None else columns | {"throughput": [rate * 1e6]})
-        elif dots and (rest == "FAILED" or rest.startswith("bench:")):
-            yield Reading(uid, {})
+    def readings(self, document: bytes) -> Iterator[Reading]:
+        """The benchmarks, also those that failed."""
+        for line in lines_of(document):
+            if not line.startswith("test "):
+                continue
+            name, dots, rest = line.removeprefix("test ").partition(" ... ")
+            uid, timed = name.strip(), rest.startswith("bench:")
+            match = RESULT.fullmatch(rest.removeprefix("bench:")) if timed else None
+            if match:
+                time, spread, rate = (
+                    number((text or "").replace(",", "")) for text in match.groups()
+                )
+                columns = summary("wall", time, over=1e9, spread=spread)
+                if rate is not None:
+                    columns["throughput"] = [rate * 1e6]
+                yield Reading(uid, columns)
+            elif dots and (rest == "FAILED" or timed):
+                yield Reading(uid, {})

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from perfvcs.formats._foreign import NoResults
-from perfvcs.formats._readings import Reading, number, profile_of, summary, unended
+from perfvcs.formats._readings import Reading, ToolFormat, number, summary
 from perfvcs.formats._table import rows
-from perfvcs.profile import Metric, Profile
+from perfvcs.profile import Metric
 
 METRICS = {
     "wall": Metric("s"),
@@ -22,15 +22,24 @@ OTHER_FILES = (
     b"Method,Name,Error,Occurrences",
     b"Count,Message,Traceback,Nodes",
 )
-SHARES = {"75%": "p75", "90%": "p90", "95%": "p95", "99%": "p99", "99.9%": "p999"}
+STATISTICS = {
+    "Median Response Time": "median",
+    "Min Response Time": "least",
+    "Max Response Time": "largest",
+    "Request Count": "samples",
+    **{"75%": "p75", "90%": "p90", "95%": "p95", "99%": "p99", "99.9%": "p999"},
+}
 
 
 @dataclass(frozen=True)
-class Locust:
+class Locust(ToolFormat):
     """PREFIX_stats.csv: of each request the mean response time, with its percentiles; the other
     tables hold no results.
     """
 
+    tool = "locust"
+    metrics = METRICS
+    printed = True
     suffixes: ClassVar[tuple[str, ...]] = (".csv",)
     overlapping: ClassVar[bool] = True  # the last row has all requests
 
@@ -38,35 +47,25 @@ class Locust:
         """By the heading of one of its tables."""
         return head.startswith((b"Type,Name,Request Count,Failure Count,", *OTHER_FILES))
 
-    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
-        """The profile; raises NoResults, and Malformed with line and column."""
+    def readings(self, document: bytes) -> Iterator[Reading]:
+        """The requests; raises NoResults, and Malformed with line and column."""
         if document.startswith(OTHER_FILES):
             raise NoResults(
                 "it has no results: Locust writes these into the table that ends with _stats.csv"
             )
-        return profile_of(document, "locust", _readings(document), METRICS, notes=unended(document))
+        return map(_reading, rows(document, ("Type", "Name", "Average Response Time")))
 
 
-def _readings(document: bytes) -> Iterator[Reading]:
-    for row in rows(document, ("Type", "Name", "Average Response Time")):
-        numbers = {name: number(text) for name, text in row.items()}
-        uid = " ".join(filter(None, (row["Type"], row["Name"]))) or "Aggregated"
-        if not numbers.get("Request Count", 1):
-            yield Reading(uid, {})
-            continue
-        columns = summary(
-            "wall",
-            numbers["Average Response Time"],
-            over=1e3,
-            median=numbers.get("Median Response Time"),
-            least=numbers.get("Min Response Time"),
-            largest=numbers.get("Max Response Time"),
-            samples=numbers.get("Request Count"),
-            **{word: numbers.get(share) for share, word in SHARES.items()},
-        )
-        columns |= {
-            "rate": [numbers.get("Requests/s")],
-            "failures": [numbers.get("Failure Count")],
-            "content": [numbers.get("Average Content Size")],
-        }
-        yield Reading(uid, columns)
+def _reading(row: dict[str, str]) -> Reading:
+    numbers = {name: number(text) for name, text in row.items()}
+    uid = " ".join(filter(None, (row["Type"], row["Name"]))) or "Aggregated"
+    if not numbers.get("Request Count", 1):
+        return Reading(uid, {})
+    more = {word: numbers.get(title) for title, word in STATISTICS.items()}
+    columns = summary("wall", numbers["Average Response Time"], over=1e3, **more)
+    columns |= {
+        "rate": [numbers.get("Requests/s")],
+        "failures": [numbers.get("Failure Count")],
+        "content": [numbers.get("Average Content Size")],
+    }
+    return Reading(uid, columns)

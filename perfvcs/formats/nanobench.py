@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from perfvcs.formats._readings import Keyed, Reading, ReadingValue, profile_of, summary, typed
-from perfvcs.profile import Metric, Profile
+from perfvcs.formats._readings import Keyed, Reading, ReadingValue, ToolFormat, summary, typed
+from perfvcs.profile import Metric
 
 COUNTERS = {
     "instructions": "instructions",
@@ -55,33 +55,28 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Nanobench(Keyed):
+class Nanobench(Keyed, ToolFormat):
     """What its JSON template renders: epochs are iterations of one execution; ``complexityN`` is
     the size.
     """
 
+    tool = "nanobench"
+    metrics = METRICS
     keys = ("epochs minEpochTime", "median(elapsed)")
 
-    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
-        """The profile; raises NoResults, and Malformed with the place."""
-        results = typed(document, _File).results
-        return profile_of(
-            document,
-            "nanobench",
-            (reading for result in results for reading in _readings(result)),
-            METRICS,
-        )
+    def readings(self, document: bytes) -> Iterator[Reading]:
+        """The benchmarks; raises Malformed with the place."""
+        return map(_reading, typed(document, _File).results)
 
 
-def _readings(result: _Result) -> Iterator[Reading]:
+def _reading(result: _Result) -> Reading:
     uid = f"{result.title} > {result.name}" if result.title else result.name
     size = result.complexityN if result.complexityN is not None and result.complexityN > 0 else None
     if not result.measurements:
         error = (
             None if result.error is None or result.median is None else result.error * result.median
         )
-        yield Reading(uid, summary("wall", result.median, error=error), size)
-        return
+        return Reading(uid, summary("wall", result.median, error=error), size)
     columns: dict[str, list[Any]] = {
         "wall": [measurement.elapsed for measurement in result.measurements],
         "loops": [measurement.iterations for measurement in result.measurements],
@@ -89,4 +84,4 @@ def _readings(result: _Result) -> Iterator[Reading]:
     for theirs, ours in COUNTERS.items():
         if any(column := [getattr(measurement, theirs) for measurement in result.measurements]):
             columns[ours] = column
-    yield Reading(uid, columns, size)
+    return Reading(uid, columns, size)

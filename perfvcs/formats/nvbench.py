@@ -8,16 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from perfvcs.formats._readings import (
-    Reading,
-    ReadingValue,
-    machine,
-    number,
-    profile_of,
-    sized,
-    tells,
-    typed,
-)
+from perfvcs.formats._readings import Reading, machine, number, profile_of, sized, tells, typed
 from perfvcs.profile import Environment, Metric, Profile
 
 METRICS = {
@@ -104,24 +95,19 @@ def _readings(file: _File) -> Iterator[Reading]:
     several = len({state.device for one in file.benchmarks for state in one.states}) > 1
     for benchmark in file.benchmarks:
         for state in benchmark.states:
-            axes = [(axis.name, _text(axis)) for axis in state.axis_values or ()]
+            axes = [
+                (axis.name, axis.input_string or str(axis.value)[:200])
+                for axis in state.axis_values or ()
+            ]
             uid, size = sized(benchmark.name, axes)
             if several:
                 uid += f" device={state.device}"
             values = {
-                TAGS[summary.tag]: [_number(value.value) for value in summary.data[:1]]
+                TAGS[summary.tag]: [number(str(value.value)[:400]) for value in summary.data[:1]]
                 for summary in state.summaries or ()
                 if summary.tag in TAGS and summary.data
             }
             yield Reading(uid, {} if state.is_skipped else values, size)
-
-
-def _text(axis: _Axis) -> str:
-    return axis.input_string or str(axis.value)[:200]
-
-
-def _number(value: object) -> ReadingValue:
-    return number(str(value)[:400])
 
 
 def _machine(devices: list[dict[str, Any]]) -> Environment:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from perfvcs.formats._amounts import SIZE_FIELD, UNREACHABLE, resources
-from perfvcs.formats._blocks import blocks, listed, mapping, text
+from perfvcs.formats._fields import blocks, listed, mapping, text
 from perfvcs.formats._foreign import UNKNOWN, collected
 from perfvcs.formats._metric import metric, written
 from perfvcs.formats._readings import COMMIT_ID, machine, typed

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
 
-from perfvcs.formats._readings import Keyed, Reading, profile_of, typed
+from perfvcs.formats._readings import Keyed, Reading, ToolFormat, typed
 from perfvcs.formats.tinybench import Statistics, columns
-from perfvcs.profile import Metric, Profile
-
-METRICS = {"wall": Metric("s")}
 
 
 class _Benchmark(Statistics, kw_only=True):
@@ -31,20 +29,17 @@ class _File(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Vitest(Keyed):
+class Vitest(Keyed, ToolFormat):
     """One report (``--outputJson``): samples are iterations of one execution, or the mean stands
     for them.
     """
 
+    tool = "vitest"
     keys = ("files groups benchmarks", "files filepath groups")
 
-    def decode(self, document: bytes, stem: str = "") -> Profile:  # noqa: ARG002 - the job is the tool's
-        """The profile; raises NoResults, and Malformed with the place."""
-        results = typed(document, _File)
-        readings = (
-            Reading(f"{group.fullName} > {benchmark.name}", columns(benchmark))
-            for file in results.files
-            for group in file.groups
-            for benchmark in group.benchmarks
-        )
-        return profile_of(document, "vitest", readings, METRICS)
+    def readings(self, document: bytes) -> Iterator[Reading]:
+        """The benchmarks of all files; raises Malformed with the place."""
+        for file in typed(document, _File).files:
+            for group in file.groups:
+                for benchmark in group.benchmarks:
+                    yield Reading(f"{group.fullName} > {benchmark.name}", columns(benchmark))

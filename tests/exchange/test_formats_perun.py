@@ -443,7 +443,7 @@ def test_what_is_wrong_is_reported_with_its_place(found, message):
 
 
 def test_too_much_is_refused(monkeypatch):
-    monkeypatch.setattr("perfvcs.formats._blocks.MAX_ROWS", 2)
+    monkeypatch.setattr("perfvcs.formats._fields.MAX_ROWS", 2)
     with pytest.raises(Malformed, match="3 resources, over the limit"):
         read(document(resources=CALLS))
     monkeypatch.setattr("perfvcs.formats._amounts.MAX_STACKS", 5)
