@@ -20,6 +20,7 @@ from perfvcs.pictures.canvas import (
     hover,
     legend,
     seen,
+    segments,
     source,
     stack,
     thin,
@@ -143,8 +144,6 @@ class Comparison(View[list[SamplePair]]):
         colour: str,
     ) -> tuple[list[Any], list[Any]]:
         """Measurements faint, the executions' medians on top, the centre below them."""
-        from bokeh.models import Segment
-
         drawn: list[Any] = []
         unit = sample.meaning.unit
         executions, medians = sample.medians
@@ -178,9 +177,7 @@ class Comparison(View[list[SamplePair]]):
             low=[low * factor],
             high=[high * factor],
         )
-        line = plot.add_glyph(
-            centre, Segment(x0="low", y0="y", x1="high", y1="y", line_color=INK, line_width=3)
-        )
+        line = segments(plot, centre, ("low", "y", "high", "y"), INK, 3)
         diamond = dots(plot, centre, INK, 13, marker="diamond")
         hover(plot, [diamond, line], [("mean", "@text"), ("executions", "@count")])
         return [*drawn, points], [line, diamond]
@@ -189,8 +186,6 @@ class Comparison(View[list[SamplePair]]):
         self, plot: figure, before: DrawnSample, after: DrawnSample, factor: float
     ) -> list[Any]:
         """Thin lines between executions of one block, where both were measured interleaved."""
-        from bokeh.models import Segment
-
         sides = []
         for sample in (before, after):
             executions, medians = sample.medians
@@ -207,8 +202,8 @@ class Comparison(View[list[SamplePair]]):
             x0=np.array([sides[0][name] * factor for name in common]),
             x1=np.array([sides[1][name] * factor for name in common]),
         )
-        lines = Segment(x0="x0", y0=0.98, x1="x1", y1=0.02, line_color=MUTED, line_alpha=0.35)
-        return [plot.add_glyph(data, lines, level="underlay")]
+        ends = ("x0", 0.98, "x1", 0.02)
+        return [segments(plot, data, ends, MUTED, 1, alpha=0.35, level="underlay")]
 
 
 def _matching(

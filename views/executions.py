@@ -12,8 +12,10 @@ from perfvcs.pictures.canvas import (
     MUTED,
     ORANGE,
     canvas,
+    dots,
     hover,
     legend,
+    segments,
     source,
     stack,
     thin,
@@ -59,7 +61,7 @@ class Executions(View[list[DrawnSample]]):
         return stack([self._draw(sample) for sample in data])
 
     def _draw(self, sample: DrawnSample) -> figure:
-        from bokeh.models import AdaptiveTicker, Scatter, Segment
+        from bokeh.models import AdaptiveTicker
 
         executions, medians = sample.medians
         drawn = thin(sample.values, self.points)
@@ -93,25 +95,15 @@ class Executions(View[list[DrawnSample]]):
                 ],
             )
             size, opacity = (4, 0.45) if strips and code == FINE else (8, 0.8)
-            glyph = Scatter(
-                x="x",
-                y="y",
-                marker=marker,
-                size=size,
-                fill_color=colour,
-                line_color=colour,
-                fill_alpha=opacity,
-                line_width=2 if marker == "x" else 1,
-                line_alpha=0.8,
+            width = 2 if marker == "x" else 1
+            points = dots(
+                plot, data, colour, size, marker=marker, alpha=opacity, edge=0.8, width=width
             )
-            points = plot.add_glyph(data, glyph)
             entries.append((text, [points]))
             hover(plot, [points], [*TAKEN, ("value", "@text"), ("", text)])
         if strips and len(executions) <= self.points:
             ticks = source(x0=executions + 0.6, x1=executions + 1.4, y=medians * chosen.factor)
-            lines = plot.add_glyph(
-                ticks, Segment(x0="x0", y0="y", x1="x1", y1="y", line_color=BLUE, line_width=2)
-            )
+            lines = segments(plot, ticks, ("x0", "y", "x1", "y"), BLUE, 2)
             entries.append(("median of each", [lines]))
         entries += self._centre(plot, sample, chosen.factor)
         legend(plot, entries)
@@ -134,7 +126,7 @@ class Executions(View[list[DrawnSample]]):
         self, plot: figure, sample: DrawnSample, factor: float
     ) -> list[tuple[str, list[Any]]]:
         """The centre as a line over all strips, its interval as a band."""
-        from bokeh.models import Quad, Segment
+        from bokeh.models import Quad
 
         centre = sample.centre
         if centre is None or centre.low is None or centre.high is None:
@@ -156,10 +148,10 @@ class Executions(View[list[DrawnSample]]):
             line_alpha=0.18,
             fill_alpha=0.18,
         )
-        middle = Segment(
-            x0="left", y0="centre", x1="right", y1="centre", line_color=GREEN, line_width=2
+        band = plot.add_glyph(data, area, level="underlay")
+        line = segments(
+            plot, data, ("left", "centre", "right", "centre"), GREEN, 2, level="underlay"
         )
-        band, line = (plot.add_glyph(data, glyph, level="underlay") for glyph in (area, middle))
         return [("mean, 99 % interval", [line, band])]
 
 

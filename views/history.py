@@ -22,8 +22,10 @@ from perfvcs.pictures.canvas import (
     MarkStyle,
     boxes,
     canvas,
+    dots,
     hover,
     legend,
+    segments,
     source,
     stack,
 )
@@ -175,15 +177,13 @@ class _Drawing:
         words: dict[str, list[Any]],
     ) -> Any:
         """The line, the whiskers, and a mark per verdict; all of one source."""
-        from bokeh.models import CDSView, IndexFilter, Line, Scatter, Segment
+        from bokeh.models import CDSView, IndexFilter, Line, Scatter
 
         data = source(**places(self.chart, points), **texts(points, series.unit))
         joined = self._joined(points)
         line = plot.add_glyph(joined, Line(x="x", y="y", line_color=colour, line_alpha=0.45))
-        bars = Segment(
-            x0="x", x1="x", y0="low", y1="high", line_color=colour, line_width=2, line_alpha=0.4
-        )
-        words.setdefault("99 % interval", []).append(plot.add_glyph(data, bars))
+        bars = segments(plot, data, ("x", "low", "x", "high"), colour, 2, alpha=0.4)
+        words.setdefault("99 % interval", []).append(bars)
         judged = []
         for word in dict.fromkeys(point.verdict for point in points):
             style = SEEN[word] if word in MARKED_VERDICTS else UNMARKED
@@ -230,7 +230,6 @@ class _Drawing:
         self, plot: figure, series: Series, colour: str, words: dict[str, list[Any]]
     ) -> None:
         """Bold lines with the bands of their intervals."""
-        from bokeh.models import Segment
 
         levels = self.chart.outline(series).levels
         if not levels:
@@ -247,16 +246,12 @@ class _Drawing:
             text=[centred(level, series.unit) for level in levels],
         )
         band = boxes(plot, data, colour, 0.16)
-        line = plot.add_glyph(
-            data, Segment(x0="left", x1="right", y0="y", y1="y", line_color=colour, line_width=2.5)
-        )
+        line = segments(plot, data, ("left", "y", "right", "y"), colour, 2.5)
         hover(plot, [line], [("level", "@text")])
         words.setdefault("level, 99 % interval", []).extend([band, line])
 
     def _steps(self, plot: figure, series: Series, words: dict[str, list[Any]]) -> None:
         """Draws the lines between levels, a mark on the newer one, and sizes of few steps."""
-        from bokeh.models import Scatter, Segment
-
         changes = self.chart.outline(series).rises
         steps = [step for step, _ in changes]
         rows = [step_row(self.chart, series, step, rise) for step, rise in changes]
@@ -264,26 +259,11 @@ class _Drawing:
             mine = [row for row, step in zip(rows, steps, strict=True) if named(step) == word]
             style = next(style_of(step) for step in steps if named(step) == word)
             data = source(**{name: [row[name] for row in mine] for name in mine[0]})
-            rise = Segment(
-                x0="left",
-                x1="right",
-                y0="before",
-                y1="after",
-                line_color="colour",
-                line_width=3,
-                line_dash="solid",
-            )
             edge, inside = ("#ffffff", "colour") if style.filled else ("colour", "#ffffff")
-            mark = Scatter(
-                x="x",
-                y="y",
-                marker=style.marker,
-                size=15,
-                line_color=edge,
-                line_width=1.5,
-                fill_color=inside,
-            )
-            drawn: list[Any] = [plot.add_glyph(data, rise), plot.add_glyph(data, mark)]
+            drawn: list[Any] = [
+                segments(plot, data, ("left", "before", "right", "after"), "colour", 3),
+                dots(plot, data, edge, 15, marker=style.marker, inside=inside, width=1.5),
+            ]
             if len(steps) <= MOST_LABELLED_STEPS:
                 drawn.append(plot.add_glyph(data, sizes("x", -9)))
             hover(plot, drawn[1:2], _STEP)
@@ -308,7 +288,6 @@ class _Drawing:
         self, plot: figure, ends: tuple[float, float], words: dict[str, list[Any]]
     ) -> None:
         """Dotted lines where another environment or job follows an older one."""
-        from bokeh.models import Segment
 
         beginnings = [
             (series, points[0])
@@ -320,18 +299,7 @@ class _Drawing:
         x = [self.chart.place[point.commit] - 0.5 for _, point in beginnings]
         reasons = [shorten(series.begins, HOVER) for series, _ in beginnings]
         data = source(x=x, low=[ends[0]] * len(x), high=[ends[1]] * len(x), reason=reasons)
-        line = plot.add_glyph(
-            data,
-            Segment(
-                x0="x",
-                x1="x",
-                y0="low",
-                y1="high",
-                line_color=MUTED,
-                line_dash="dotted",
-                line_width=2,
-            ),
-        )
+        line = segments(plot, data, ("x", "low", "x", "high"), MUTED, 2, dash="dotted")
         hover(plot, [line], [("begins anew", "@reason")])
         words.setdefault("begins anew", []).append(line)
 

@@ -12,7 +12,17 @@ from math import log, log1p
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from perfvcs.check.subject import Point, Series, Subject
-from perfvcs.pictures.canvas import CYCLE, SEEN, canvas, hover, legend, source, stack
+from perfvcs.pictures.canvas import (
+    CYCLE,
+    SEEN,
+    canvas,
+    dots,
+    hover,
+    legend,
+    segments,
+    source,
+    stack,
+)
 from perfvcs.pictures.chart import TOOLTIP, Chart, environments, folded, grouped, places, texts
 from perfvcs.pictures.levels import MARKED_VERDICTS, UNJUDGED, heading, sizes
 from perfvcs.plugins import Count, Natural
@@ -111,8 +121,6 @@ class Intervals(View[list[list[Series]]]):
 
 
 def _executions(plot: figure, chart: Chart, series: Series, shift: float, colour: str) -> Any:
-    from bokeh.models import Scatter
-
     medians = [
         (chart.place[point.commit], turn, value)
         for point in chart.points(series)
@@ -122,42 +130,16 @@ def _executions(plot: figure, chart: Chart, series: Series, shift: float, colour
         x=[place + shift + 0.08 * (2 * (turn * 0.618034 % 1) - 1) for place, turn, _ in medians],
         y=[value * chart.frame.values.factor for *_, value in medians],
     )
-    return plot.add_glyph(
-        data,
-        Scatter(
-            x="x",
-            y="y",
-            marker="circle",
-            size=4,
-            line_color=None,
-            fill_color=colour,
-            fill_alpha=0.3,
-        ),
-    )
+    return dots(plot, data, colour, 4, alpha=0.3, edge=0.0)
 
 
 def _means(plot: figure, chart: Chart, series: Series, shift: float, colour: str) -> list[Any]:
     """Means with their intervals; an open circle has none."""
-    from bokeh.models import Scatter, Segment
-
     points = chart.points(series)
     fill = ["#ffffff" if point.low is None else colour for point in points]
     data = source(**places(chart, points, shift), fill=fill, **texts(points, series.unit))
-    bars = plot.add_glyph(
-        data,
-        Segment(
-            x0="x", x1="x", y0="low", y1="high", line_color=colour, line_width=3, line_alpha=0.55
-        ),
-    )
-    mark = Scatter(
-        x="x",
-        y="y",
-        marker="circle",
-        size=7 if len(points) <= 150 else 4,
-        line_color=colour,
-        fill_color="fill",
-    )
-    marks = plot.add_glyph(data, mark)
+    bars = segments(plot, data, ("x", "low", "x", "high"), colour, 3, alpha=0.55)
+    marks = dots(plot, data, colour, 7 if len(points) <= 150 else 4, inside="fill")
     hover(plot, [marks], TOOLTIP)
     return [bars, marks]
 
@@ -166,7 +148,7 @@ def _changes(
     plot: figure, chart: Chart, series: Series, shift: float, words: dict[str, list[Any]]
 ) -> None:
     """Bold lines from the version before to one that differs from it, with the size."""
-    from bokeh.models import Scatter, Segment
+    from bokeh.models import Scatter
 
     changes = [
         (before, point)
@@ -187,10 +169,7 @@ def _changes(
             align=[chart.aligned(place) for place in ends["x"]],
             **texts([point for _, point in pairs], series.unit),
         )
-        line = plot.add_glyph(
-            data,
-            Segment(x0="x", x1="right", y0="y", y1="after", line_color=style.colour, line_width=4),
-        )
+        line = segments(plot, data, ("x", "y", "right", "after"), style.colour, 4)
         edge, inside = ("#ffffff", style.colour) if style.filled else (style.colour, "#ffffff")
         mark = Scatter(
             x="right", y="after", marker=style.marker, size=13, line_color=edge, fill_color=inside

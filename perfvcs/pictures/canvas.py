@@ -213,13 +213,38 @@ def dots(
     marker: str = "circle",
     alpha: float = 1.0,
     edge: float | None = None,
+    inside: str | None = None,
+    width: float = 1.0,
 ) -> GlyphRenderer[Any]:
-    """A mark at each ``x`` and ``y``; ``alpha``: how opaque it is, ``edge``: and its edge."""
+    """A mark at each ``x`` and ``y``, ``inside`` of another colour; ``alpha``: how opaque it is,
+    ``edge``: and its edge, of a ``width``.
+    """
     from bokeh.models import Scatter
 
-    mark = Scatter(x="x", y="y", marker=marker, size=size, line_color=colour, fill_color=colour)
+    mark = Scatter(x="x", y="y", marker=marker, size=size, line_color=colour, line_width=width)
+    mark.update(fill_color=colour if inside is None else inside)
     mark.update(fill_alpha=alpha, line_alpha=alpha if edge is None else edge)
     return plot.add_glyph(data, mark)
+
+
+def segments(
+    plot: figure,
+    data: ColumnDataSource,
+    ends: tuple[str, str | float, str, str | float],
+    colour: str,
+    width: float,
+    *,
+    alpha: float = 1.0,
+    dash: str = "solid",
+    level: str = "glyph",
+) -> GlyphRenderer[Any]:
+    """A line for each row, from x and y to x and y, which ``ends`` name."""
+    from bokeh.models import Segment
+
+    x0, y0, x1, y1 = ends
+    line = Segment(x0=x0, y0=y0, x1=x1, y1=y1, line_color=colour, line_width=width)
+    line.update(line_alpha=alpha, line_dash=dash)
+    return plot.add_glyph(data, line, level=level)
 
 
 def band(plot: figure, data: ColumnDataSource, colour: str, alpha: float) -> GlyphRenderer[Any]:
