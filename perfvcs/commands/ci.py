@@ -15,6 +15,7 @@ from perfvcs.commands._options import (
     FilePath,
     budget_option,
     delta_option,
+    flag,
     measuring,
     options_as,
     sample_option,
@@ -89,9 +90,7 @@ class CiOptions(NamedTuple):
 @job_option("configured", "chosen")
 @delta_option("Smallest change that counts; exact metrics have none.")
 @within
-@click.option(
-    "--all", "everything", is_flag=True, help="Also measure what the change cannot touch."
-)
+@flag("--all", "everything", "Also measure what the change cannot touch.")
 @sample_option("Measure one in N of what the change cannot touch (0: none).", 0)
 @click.option(
     "--last",
@@ -126,11 +125,10 @@ class CiOptions(NamedTuple):
         " DIR."
     ),
 )
-@click.option("--always", is_flag=True, help="With --post: comment even if nothing changed.")
-@click.option(
+@flag("--always", "With --post: comment even if nothing changed.")
+@flag(
     "--check-run",
-    is_flag=True,
-    help="With --post: set the check `perf/NAME` of the commit, which a project can require.",
+    "With --post: set the check `perf/NAME` of the commit, which a project can require.",
 )
 @click.option(
     "--name",
@@ -140,13 +138,10 @@ class CiOptions(NamedTuple):
     callback=_name,
     help="With --post: name of the comment and check, if a pull request has several.",
 )
-@click.option(
+@flag(
     "--issues",
-    is_flag=True,
-    help=(
-        "Measure nothing, and open, update or close an issue for each commit since which something"
-        " is slower."
-    ),
+    "Measure nothing, and open, update or close an issue for each commit since which something"
+    " is slower.",
 )
 @click.option(
     "--webhook",
@@ -155,7 +150,7 @@ class CiOptions(NamedTuple):
     envvar="PERFVCS_WEBHOOK",
     help="With --issues: tell a chat (Slack, Mattermost, Teams) what was opened and closed.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Show no progress.")
+@flag("-q", "--quiet", "Show no progress.")
 @options_as(CiOptions)
 def command(options: CiOptions) -> None:
     """Measure and judge a pull request, and write the reports that the CI service shows.
@@ -246,8 +241,8 @@ def _notes(
     that.
     """
     from perfvcs.ci.artifacts import append, bundle
-    from perfvcs.ci.comment import READABLE
     from perfvcs.ci.forgeservice import TOKENS
+    from perfvcs.ci.posting import READABLE
 
     notes = [append(job.summary, verdict)] if job.summary else []
     notes += [bundle(options.bundle, check)] if options.bundle else []
@@ -280,8 +275,7 @@ def _settle_issues(job: Surroundings, options: CiOptions) -> Iterator[str]:
 def _posted(job: Surroundings, verdict: CiVerdict, options: CiOptions) -> Iterator[str]:
     """Write or update the comment on the pull request, and set the check; what came of it."""
     from perfvcs.ci.artifacts import comment, marker
-    from perfvcs.ci.checkrun import set_check
-    from perfvcs.ci.comment import publish
+    from perfvcs.ci.posting import publish, set_check
     from perfvcs.environment.variables import hidden
 
     name, new = options.name, options.always or verdict.speaks

@@ -12,9 +12,9 @@ import pytest
 from forges import Answer, Service
 
 from perfvcs.check.change import Report
-from perfvcs.ci.checkrun import set_check
 from perfvcs.ci.civerdict import CiVerdict, CiWord, Receipt
 from perfvcs.ci.forgeservice import Insistence
+from perfvcs.ci.posting import set_check
 from perfvcs.ci.surroundings import Surroundings
 
 TOKEN, COMMIT = "ghs_0123456789abcdef", "a" * 40

@@ -18,8 +18,8 @@ import pytest
 from forges import Answer, Service, serving
 
 from perfvcs.ci import forgeservice as forge
-from perfvcs.ci.comment import publish
 from perfvcs.ci.forgeservice import Insistence
+from perfvcs.ci.posting import publish
 from perfvcs.ci.surroundings import Surroundings
 from perfvcs.errors import UsageError
 
