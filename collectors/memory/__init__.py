@@ -5,17 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from perfvcs.collectors._shared.commandrun import is_python
 from perfvcs.collectors._shared.unmodified import Unmodified
-from perfvcs.collectors.memory.heap import owner, text
+from perfvcs.collectors.memory.heap import Heap, owner, text
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import Observations, Run
 from perfvcs.profile import Metric, Stacks
-
-if TYPE_CHECKING:
-    from perfvcs.collectors.memory.heap import Heap
 
 JUDGED_METRICS = {
     "peak": Metric("B", kind="deterministic"),

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -17,36 +17,9 @@ from perfvcs.check.vocabulary import ACCEPTABLE
 from perfvcs.text.quantity import percent
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
-
+    from perfvcs.git.ancestry import Ancestry
+    from perfvcs.history.verdict import Verdict
     from perfvcs.profile import Job
-
-    @dataclass(frozen=True, match_args=False)
-    class Acceptable(Protocol):
-        """What is accepted or not, a struct: a ``Change``, or what is kept of one; ``effect`` is
-        target/baseline - 1.
-        """
-
-        job: str
-        uid: str
-        size: float | None
-        metric: str
-        series: str
-        word: str
-        better: str
-        effect: float | None
-        low: float | None
-        high: float | None
-        delta: float | None
-        gate: bool
-        reason: str
-        accepted: str | None
-        since: str
-
-        @property
-        def shift(self) -> float | None:
-            """Target - baseline in the metric's unit; None where it is not known."""
-
 
 ID_DIGITS = 7  # hex digits
 NAME_DIGITS = 10  # hex digits of a commit in a report
@@ -54,25 +27,7 @@ SERIES_DIGITS = 12  # hex digits of a series key in the file
 ABBREVIATED_COMMIT = re.compile("[0-9a-f]{4,64}")  # an id, or how it begins
 DEFAULT_DELTA = 0.01  # of a change that has none
 
-Kind = TypeVar("Kind", bound="Acceptable")
-
-
-class Way(Protocol):
-    """The way from one commit to another, see perfvcs.git.ancestry."""
-
-    @property
-    def baseline(self) -> str:
-        """The full id of the commit at which it begins."""
-
-    @property
-    def target(self) -> str:
-        """The full id of the commit at which it ends."""
-
-    def gained(self, commit: str) -> bool:
-        """Whether its end contains a commit that its beginning does not."""
-
-    def contains(self, commit: str, other: str) -> bool:
-        """Whether a commit (the first) is another or has it among its ancestors."""
+Acceptable = TypeVar("Acceptable", "Change", "Verdict")  # what is accepted or not
 
 
 class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -101,7 +56,7 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
     who: str = ""
     when: datetime | None = None
 
-    def is_about(self, change: Acceptable | Change) -> bool:
+    def is_about(self, change: Change | Verdict) -> bool:
         """Whether it accepts this benchmark and metric."""
         return (self.benchmark, self.uid, self.size, self.metric) == (
             change.job,
@@ -126,7 +81,7 @@ class Acceptance(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_onl
         """Whether its day has come."""
         return self.until is not None and self.until <= today
 
-    def covers(self, way: Way, since: str = "") -> bool:
+    def covers(self, way: Ancestry, since: str = "") -> bool:
         """Whether the accepted step lies on the way, or was accepted at or after the commit
         ``since`` which single values differ.
 
@@ -203,8 +158,8 @@ def is_committed(report: Report) -> bool:
 
 
 def accept(
-    changes: Iterable[Kind], acceptances: Iterable[Acceptance], *, way: Way, today: date
-) -> list[Kind]:
+    changes: Iterable[Acceptable], acceptances: Iterable[Acceptance], *, way: Ancestry, today: date
+) -> list[Acceptable]:
     """The changes with what was accepted on the way; what is worse than accepted says so.
 
     With an accepted ratio X = 1 + effect, a change's ratio R is judged as R / X: it is still a
@@ -228,11 +183,11 @@ def accept(
             and acceptance.covers(way, change.since)
         ]
         update = _judged(change, covering, way, today) if covering else {}
-        ruled.append(replace(change, **update) if update else change)  # type: ignore[type-var]
+        ruled.append(replace(change, **update) if update else change)
     return ruled
 
 
-def ruling(move: Move, acceptances: Sequence[Acceptance], way: Way) -> Ruling:
+def ruling(move: Move, acceptances: Sequence[Acceptance], way: Ancestry) -> Ruling:
     """What acceptances that cover a change for the worse, and have not ended, say of it."""
     worse = _worse(move.better)
     chain = _chain(acceptances, way, worse)
@@ -247,7 +202,7 @@ def _worse(better: str) -> int:
 
 
 def _judged(
-    change: Acceptable, covering: Sequence[Acceptance], way: Way, today: date
+    change: Change | Verdict, covering: Sequence[Acceptance], way: Ancestry, today: date
 ) -> dict[str, object]:
     """What becomes of a change for the worse in the light of the acceptances that cover it."""
     valid = [acceptance for acceptance in covering if not acceptance.has_ended(today)]
@@ -275,7 +230,7 @@ def _judged(
     return {"reason": "; ".join(notes), "gate": gate}
 
 
-def _chain(valid: Sequence[Acceptance], way: Way, worse: int) -> _Chain:
+def _chain(valid: Sequence[Acceptance], way: Ancestry, worse: int) -> _Chain:
     """The sequence of steps that follow each other which accepts most; steps that overlap count
     once.
     """

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from perfvcs.check.bounds import distance, is_wide, percent_of
+from perfvcs.check.change import Change, Difference, JudgedBy, Overall, Report
 from perfvcs.check.doubts import first_said
-from perfvcs.check.judgedby import accepting, criteria
 from perfvcs.check.movement import FURTHER, MovedBenchmark, cpu_leads, entries
 from perfvcs.check.text import NAME_WIDTH, SENTENCE_NAME, benchmark, measure
 from perfvcs.check.vocabulary import ONE_SIDED, SURE, WORDS, comparative
@@ -16,11 +16,9 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change as effect_text
 from perfvcs.text.words import CLOCKS, counted, metric_name, metric_rank, plural
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfvcs.check.change import Change, Overall, Report
-
+# differences in how a change is judged that are named, and characters of one
+MOST_CRITERIA, CRITERION = 10, 200
+MOST_PARTS, PART = 4, 44  # of one of them, and characters of a part
 MANY = 0.25  # of the units of a job
 MOST_OPEN = 5  # of more open comparisons, the one with the largest effect is named
 
@@ -260,3 +258,52 @@ def adjective(moved: Change | Overall) -> str:
         moved.better == "higher"
     )
     return comparative(moved.unit, worse=moved.word == "degradation" or suspected)
+
+
+def criteria(by: JudgedBy, *, whole: bool = False) -> str:
+    """What the target changes about how it is judged, and who judged if not the baseline's rules,
+    in sentences.
+
+    Empty where there is nothing to say. ``whole``: all that is known of it.
+    """
+    sentences = [by.remark[:1].upper() + shorten(by.remark[1:], CRITERION)] if by.remark else []
+    if by.differences:
+        shown = by.differences if whole else by.differences[:MOST_CRITERIA]
+        listed = [_written(difference, whole=whole) for difference in shown]
+        if len(by.differences) > len(shown):
+            listed.append(f"{len(by.differences) - len(shown):,} more")
+        sentences.insert(0, f"This change also changes how it is judged: {', '.join(listed)}")
+    return ". ".join(sentences)
+
+
+def _written(difference: Difference, *, whole: bool) -> str:
+    """A difference with its parts in brackets and its files; if not ``whole``, with the first of
+    them.
+    """
+    parts, files, more = difference.parts, difference.files, difference.more
+    if not whole:
+        longest = PART if len(parts) > 1 else CRITERION
+        more += len(parts[MOST_PARTS:]) + len(files[1:])
+        parts, files = (
+            [shorten(part, longest) for part in parts[:MOST_PARTS]],
+            [shorten(file, PART) for file in files[:1]],
+        )
+    listed = [*parts, f"{more:,} more"] if parts and more else parts
+    if files:
+        files = [*files, counted(more, "more file")] if more else files
+    brackets = f"({'; '.join(listed)})" if listed else ""
+    return " ".join(
+        filter(None, [shorten(difference.what, CRITERION), brackets, " and ".join(files)])
+    )
+
+
+def accepting(by: JudgedBy) -> str:
+    """The degradations that the change accepts by itself; empty where there are none."""
+    accepted = by.accepts
+    if not accepted:
+        return ""
+    first = shorten(accepted[0], 2 * SENTENCE_NAME)
+    return (
+        f"this change accepts {counted(len(accepted), 'degradation')} of its own"
+        f" ({first}{', ...' if len(accepted) > 1 else ''})"
+    )

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from perfvcs.check.bounds import ComparedKey, key
+from perfvcs.check.case import Case
 from perfvcs.check.limits import verify_limit
 from perfvcs.check.method import Method, load, prepared
 from perfvcs.check.percentiles import of_percentiles
 from perfvcs.profile.rules import Rule, Rules
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfvcs.check.case import Case
 
 
 class Assigned(NamedTuple):

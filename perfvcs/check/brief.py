@@ -7,13 +7,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.answer import effect_of, metric_of, sentence
+from perfvcs.check.answer import criteria, effect_of, metric_of, sentence
 from perfvcs.check.bounds import bounds, percent_of
-from perfvcs.check.judgedby import criteria
+from perfvcs.check.change import Change, JobMetric, Overall, Report
 from perfvcs.check.movement import JobUnit, MovedBenchmark, cpu_leads, entries
 from perfvcs.check.text import (
     NAME_WIDTH,
@@ -29,10 +28,6 @@ from perfvcs.profile.naming import is_whole
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import at_sizes, percent, step
 from perfvcs.text.words import CLOCKS, COUNTS, counted, metric_rank, named, plural
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Change, JobMetric, Overall, Report
-
 
 MOST_LISTED = 5  # changes that are listed
 JOBS = 6  # jobs that are listed

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.profile import Environment, Job, buildidentity
+from perfvcs.profile import Metric, buildidentity
 from perfvcs.profile.buildidentity import BUILD, PYTHON_BUILD, REQUIRES, reworded, upgrades
+from perfvcs.profile.summary import Header, Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from perfvcs.profile.summary import Header, Measured
+    from perfvcs.index.lines import Line
 
 NOT_KNOWN = {
     BUILD: "with which commands the {side} was built is not known: measure both again to be sure",
@@ -18,30 +18,6 @@ NOT_KNOWN = {
     " sure",
 }
 APART = "measure both in turns: perf check --measure"
-
-
-class Setting(Protocol):
-    """How something was measured: a profile's header, or a line of the index."""
-
-    @property
-    def job(self) -> Job:
-        """What was measured."""
-
-    @property
-    def environment(self) -> Environment:
-        """Where it was measured."""
-
-
-class Meaning(Protocol):
-    """What the numbers of a metric mean."""
-
-    @property
-    def unit(self) -> str:
-        """The unit."""
-
-    @property
-    def better(self) -> str:
-        """Which direction is better."""
 
 
 class Comparable(NamedTuple):
@@ -65,7 +41,7 @@ def beside(header: Header) -> Comparable:
     return Comparable(header.collected.session, ())
 
 
-def differences(old: Setting, new: Setting) -> str:
+def differences(old: Header | Line, new: Header | Line) -> str:
     """In words, what keeps two profiles, or series, of one benchmark from being compared."""
     reasons: list[str] = []
     if old.job.cmd != new.job.cmd:
@@ -147,10 +123,10 @@ def _differing(before: Mapping[str, object], after: Mapping[str, object]) -> lis
     ]
 
 
-def redefined(old: Meaning, new: Meaning) -> str:
+def redefined(old: Metric | Line, new: Metric | Line) -> str:
     """In words, how a metric was redefined; a series does not know its kind."""
 
-    def properties(meaning: Meaning) -> dict[str, str]:
+    def properties(meaning: Metric | Line) -> dict[str, str]:
         return {name: getattr(meaning, name, "") for name in ("unit", "better", "kind")}
 
     before, after = properties(old), properties(new)

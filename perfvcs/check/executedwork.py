@@ -6,19 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from perfvcs.check.change import Change
 from perfvcs.check.movement import SizedUnit
 from perfvcs.check.vocabulary import ONE_SIDED, SURE, direction
 from perfvcs.profile.naming import ONCE
 from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import CLOCKS, COUNTS
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Change
 
 EXACT = "deterministic"  # the method that judges counts
 # which leaves out what functions of C do, so that equal counts do not mean equal work

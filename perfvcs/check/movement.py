@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import log1p
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,10 +16,6 @@ from perfvcs.check.text import benchmark, measure
 from perfvcs.check.vocabulary import SURE, said
 from perfvcs.profile.naming import is_whole
 from perfvcs.text.words import CLOCKS, COUNTS, metric_name, metric_rank
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
 
 WHOLE = 1.0  # assumed seconds of a job whose time is not known
 FURTHER = 2.0  # times as far, from which one change says more than another

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from perfvcs.check.acceptance import DEFAULT_DELTA, Acceptance, Kind, Way
-from perfvcs.check.change import Change
+from perfvcs.check.acceptance import DEFAULT_DELTA, Acceptable, Acceptance
+from perfvcs.check.change import Change, Report
 from perfvcs.check.vocabulary import said
 from perfvcs.text.words import counted, plural
 
 if TYPE_CHECKING:
-    from perfvcs.check.acceptance import Acceptable
-    from perfvcs.check.change import Report
+    from perfvcs.git.ancestry import Ancestry
+    from perfvcs.history.verdict import Verdict
 
 SHIFT_TOLERANCE = 0.1  # of an accepted shift, which has no interval
 
 
 def renewable(
-    change: Acceptable | Change, acceptances: Iterable[Acceptance], way: Way, today: date
+    change: Change | Verdict, acceptances: Iterable[Acceptance], way: Ancestry, today: date
 ) -> Acceptance | None:
     """The acceptance of the series, metric and effect of a degradation whose target is not in the
     history that the way ends with; of several the nearest in effect.
@@ -40,8 +40,8 @@ def renewable(
 
 
 def offered(
-    changes: Sequence[Kind], acceptances: Sequence[Acceptance], way: Way, today: date
-) -> list[Kind]:
+    changes: Sequence[Acceptable], acceptances: Sequence[Acceptance], way: Ancestry, today: date
+) -> list[Acceptable]:
     """The changes, those that can be accepted again with the acceptance that was left behind."""
     offers = []
     for change in changes:
@@ -53,7 +53,7 @@ def offered(
         update = {"reason": "; ".join(filter(None, [change.reason, before]))}
         if isinstance(change, Change):
             update["renewable"] = left.id
-        offers.append(replace(change, **update))  # type: ignore[type-var]
+        offers.append(replace(change, **update))
     return offers
 
 
@@ -69,7 +69,7 @@ def offer(report: Report) -> str:
     return f"{changes} {were} accepted before a squash or a rebase: perf accept --renew"
 
 
-def _distance(change: Acceptable | Change, acceptance: Acceptance) -> float:
+def _distance(change: Change | Verdict, acceptance: Acceptance) -> float:
     if change.effect is not None and acceptance.effect is not None:
         return abs(change.effect - acceptance.effect)
     if change.shift is not None and acceptance.shift is not None:
@@ -77,7 +77,7 @@ def _distance(change: Acceptable | Change, acceptance: Acceptance) -> float:
     return float("inf")
 
 
-def _is_alike(change: Acceptable | Change, acceptance: Acceptance) -> bool:
+def _is_alike(change: Change | Verdict, acceptance: Acceptance) -> bool:
     """Whether the effects are the same as far as two measurements can say."""
     if change.effect is not None and acceptance.effect is not None:
         width = 0.0 if change.low is None or change.high is None else change.high - change.low

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.check.brief import Brief, BriefLine, brief
+from perfvcs.check.change import Report
 from perfvcs.check.movement import JobUnit
 from perfvcs.check.text import (
     NAME_WIDTH,
@@ -24,9 +24,6 @@ from perfvcs.check.text import (
 )
 from perfvcs.text.characters import COLUMNS, fitted, shorten
 from perfvcs.text.words import apart, counted
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Report
 
 SCREEN_LINES = 24  # of a terminal
 SENTENCE, DETAIL, CLOSING = 4, 2, 2  # lines that one of each takes at most

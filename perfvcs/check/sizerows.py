@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from perfvcs.check.bounds import distance
+from perfvcs.check.change import Change
 from perfvcs.check.vocabulary import said
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from perfvcs.check.change import Change
 
 MANY_SIZES = 3  # of one unit that were judged alike, from which on they share a row
 

@@ -5,14 +5,14 @@ row in agreement.
 from __future__ import annotations
 
 from math import isclose, isfinite, sqrt
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.check.change import Change, Curve
 
 if TYPE_CHECKING:
-    from perfvcs.check.case import Case
+    from perfvcs.check.case import Pair
+    from perfvcs.check.curves.sides import Sides
     from perfvcs.check.vocabulary import Word
-    from perfvcs.profile import Metric
 
 AGREED = 1e-9  # of a level: what differs by less is rounding
 
@@ -37,30 +37,6 @@ class Chances(NamedTuple):
 
 UNKNOWN_EFFECT = EffectInterval()
 NO_CHANCES = Chances()
-
-
-class Compared(Protocol):
-    """What is judged: a case at one of its sizes, or as a curve (None)."""
-
-    @property
-    def case(self) -> Case:
-        """The case."""
-
-    @property
-    def size(self) -> float | None:
-        """The size."""
-
-    @property
-    def about(self) -> Metric:
-        """The metric's unit and direction."""
-
-    @property
-    def paired(self) -> bool:
-        """Whether the sides were measured in turns."""
-
-    @property
-    def executions(self) -> tuple[int, int]:
-        """How many there are a side."""
 
 
 class PairNumbers(NamedTuple):
@@ -94,7 +70,7 @@ class PairVerdict(NamedTuple):
     preceding: str = ""
 
 
-def state(pair: Compared, verdict: PairVerdict, numbers: PairNumbers) -> Change:
+def state(pair: Pair | Sides, verdict: PairVerdict, numbers: PairNumbers) -> Change:
     """The change of a pair, or of a curve.
 
     1. A number that is not finite becomes None.

@@ -4,20 +4,16 @@ on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from perfvcs.check import Change, EarlierSessions, Report, Unit, compare
 from perfvcs.check.method import FEWEST_EXECUTIONS
+from perfvcs.profile import Profile
+from perfvcs.profile.rules import Rules
+from perfvcs.profile.summary import Measured
 from perfvcs.statistics.multiplicity import PAIRS, level, schedule
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from perfvcs.profile import Profile
-    from perfvcs.profile.rules import Rules
-    from perfvcs.profile.summary import Measured
 
 LAST = 0.01  # the level of a report of all that was measured
 

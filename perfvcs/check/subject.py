@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from perfvcs.check import Change, Report
 from perfvcs.profile import Profile
-
-if TYPE_CHECKING:
-    from perfvcs.check import Change, Report
 
 
 @dataclass(frozen=True)

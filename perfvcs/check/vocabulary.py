@@ -8,10 +8,8 @@ data. A new word is one more of ``Word``, a row of ``WORDS``, and one of the glo
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, Protocol, get_args
 
 # those first that matter most
 Word = Literal[

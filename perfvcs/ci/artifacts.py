@@ -7,11 +7,10 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.check.judgedby import criteria
+from perfvcs.check.answer import criteria
 from perfvcs.check.markdown import escape, markdown
 from perfvcs.check.screen import screen
 from perfvcs.check.text import revision, wrap
@@ -22,16 +21,13 @@ from perfvcs.environment.variables import hidden
 from perfvcs.errors import NO_SPACE, PerfError, UsageError
 from perfvcs.git.changes import OWN_GITIGNORE
 from perfvcs.profile.validity import Malformed
+from perfvcs.reports.check import Check
 from perfvcs.system import disk
 from perfvcs.system.disk import plain
 from perfvcs.system.foreign import at_most
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import json_text
 from perfvcs.text.quantity import duration
-
-if TYPE_CHECKING:
-    from perfvcs.reports.check import Check
-
 
 COMMENT = 65_536  # characters that GitHub takes; no text has more of them than bytes
 SUMMARY = 1 << 20  # bytes of a step

@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import exp, log1p, sqrt
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from perfvcs.check.answer import sentence
+from perfvcs.check.answer import accepting, criteria, sentence
 from perfvcs.check.change import Change, Count, Finite, NothingToCompare, Report, Share, Text
-from perfvcs.check.judgedby import accepting, criteria
 from perfvcs.check.markdown import consistent
 from perfvcs.check.movement import JobUnit, entries
-from perfvcs.profile.rules import USUAL_DELTA
+from perfvcs.profile.rules import USUAL_DELTA, Rules
 from perfvcs.profile.validity import Malformed, require
 from perfvcs.reports.check import DEGRADED, OPEN, exit_status
+from perfvcs.repository import Repository
 from perfvcs.statistics.power import detectable
 from perfvcs.statistics.student import quantile
 from perfvcs.system.foreign import UNDECODABLE
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, share
 from perfvcs.text.words import counted, plural
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Change, Report
-    from perfvcs.profile.rules import Rules
-    from perfvcs.repository import Repository
-
 
 MOST_COMPUTED = 60  # comparisons of which the smallest change is computed
 FORMAT = "perfvcs-ci/1"

@@ -5,31 +5,25 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
 from perfvcs import __version__
-from perfvcs.check.judgedby import criteria
-from perfvcs.ci.civerdict import SourcePlace
+from perfvcs.check.answer import criteria
+from perfvcs.check.change import Change
+from perfvcs.ci.civerdict import Alarm, CiVerdict, SourcePlace
+from perfvcs.jobs.config import Config
 from perfvcs.profile.rules import RULES_FILE
+from perfvcs.repository import Repository
+from perfvcs.repository.state import State
 from perfvcs.text.characters import shorten, source_lines
 from perfvcs.text.document import json_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from perfvcs.check.change import Change
-    from perfvcs.ci.civerdict import Alarm, CiVerdict
-    from perfvcs.jobs.config import Config
-    from perfvcs.repository import Repository
-    from perfvcs.repository.state import State
-
 
 HUNKS = 10  # of a blamed function
 MESSAGE_CHARACTERS = 1000

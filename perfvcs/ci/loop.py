@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.answer import became
-from perfvcs.check.change import JudgedBy, NothingToCompare, Report
+from perfvcs.check.change import Change, JudgedBy, NothingToCompare, Report
 from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.movement import entries
 from perfvcs.check.text import benchmark, revision
@@ -22,7 +22,7 @@ from perfvcs.check.vocabulary import said
 from perfvcs.ci.civerdict import Alarm, CausesOfUnit, CiVerdict, receipt, word_of
 from perfvcs.environment.variables import hidden
 from perfvcs.errors import PerfError
-from perfvcs.measure.progress import PassedOn
+from perfvcs.measure.progress import PassedOn, Progress
 from perfvcs.measure.session import CollectFailed
 from perfvcs.reports.check import Background, Check
 from perfvcs.reports.inturns import measure
@@ -32,9 +32,7 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
-    from perfvcs.check.change import Change
     from perfvcs.jobs.config import Config
-    from perfvcs.measure.progress import Progress
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from perfvcs.check.judgedby import criteria
+from perfvcs.check.answer import criteria
 from perfvcs.check.text import measure as measured
 from perfvcs.check.text import remarks
 from perfvcs.check.vocabulary import said

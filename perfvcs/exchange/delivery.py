@@ -7,20 +7,18 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from perfvcs.check.narrowing import only
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.formats import NoStacks, encode, encode_all, suffixes, together
+from perfvcs.profile import Profile
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
+from perfvcs.repository import Repository
 from perfvcs.repository.lookup import paths_of
 from perfvcs.system import disk
 from perfvcs.text.characters import disarmed, shorten
 from perfvcs.text.words import counted
-
-if TYPE_CHECKING:
-    from perfvcs.profile import Profile
-    from perfvcs.repository import Repository
 
 TEXTS = (
     "commit",

@@ -16,15 +16,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from perfvcs.check.change import NothingToCompare
-from perfvcs.plan.variation import spreads, variations
-from perfvcs.profile.benchmarkfilter import EVERYTHING
-from perfvcs.profile.summary import Measured
+from perfvcs.plan.variation import Variation, spreads, variations
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
+from perfvcs.profile.summary import Header, Measured
 
 if TYPE_CHECKING:
-    from perfvcs.plan.variation import Variation
     from perfvcs.profile import Profile
-    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
-    from perfvcs.profile.summary import Header
     from perfvcs.repository import Repository
 
 SURVEYED_COMMITS = 20  # the newest with profiles, in which the sessions of a job are looked for

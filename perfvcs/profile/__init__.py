@@ -266,14 +266,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
             name: value for name, value in structs.asdict(self.design).items() if name not in absent
         }
         document["resources"] = columns
-        if self.stacks is not None:
-            document["stacks"] = self.stacks
-        if self.reached is not None:
-            document["reached"] = self.reached
-        if self.turns is not None:
-            document["turns"] = self.turns
-        if self.results is not None:
-            document["results"] = self.results
+        for name in ("stacks", "reached", "turns", "results"):
+            if (part := getattr(self, name)) is not None:
+                document[name] = part
         document |= {"models": _written(self.models), "postprocessors": self.postprocessors}
         if self.origin is not None:  # what was stored before there were origins stays as it is
             document["origin"] = self.origin

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
 from perfvcs.errors import UsageError
-
-if TYPE_CHECKING:
-    from perfvcs.profile import Job
-
+from perfvcs.profile import Job
 
 COUNTERS = ("auto", "counters")  # methods that know profiles of counters
 RULES_FILE = "perf.toml"

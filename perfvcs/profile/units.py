@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import structs
 
-if TYPE_CHECKING:
-    from perfvcs.profile import Profile
+from perfvcs.profile import Profile
 
 # prefixes, as powers of ten that divide
 SMALL_PREFIXES = {"p": 12, "n": 9, "u": 6, "µ": 6, "μ": 6, "m": 3}

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perfvcs.check import register
 from perfvcs.check.acceptance import (
@@ -20,7 +19,7 @@ from perfvcs.check.acceptance import (
     identity,
     is_committed,
 )
-from perfvcs.check.change import NothingToCompare
+from perfvcs.check.change import Change, NothingToCompare
 from perfvcs.check.markdown import decode
 from perfvcs.check.movement import SizedUnit
 from perfvcs.check.text import benchmark
@@ -32,14 +31,11 @@ from perfvcs.profile.naming import Benchmark, typed
 from perfvcs.profile.resolver import meant
 from perfvcs.profile.rules import REGISTER_FILE
 from perfvcs.profile.validity import Malformed
+from perfvcs.repository import Repository
 from perfvcs.repository.benchmarks import filtered
 from perfvcs.system.lock import hold
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import CLOCKS, COUNTS
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Change
-    from perfvcs.repository import Repository
 
 ENTRY_ID = re.compile(rf"[0-9a-f]{{4,{ID_DIGITS}}}")
 MOST_CANDIDATES = 8  # candidates that a message lists

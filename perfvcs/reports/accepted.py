@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from itertools import chain
 from textwrap import wrap
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -24,14 +24,12 @@ from perfvcs.reports.accept import (
     find,
     register_path,
 )
+from perfvcs.repository import Repository
 from perfvcs.system.lock import hold
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import json_text
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import metric_name
-
-if TYPE_CHECKING:
-    from perfvcs.repository import Repository
 
 
 class Renewal(NamedTuple):

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from statistics import fmean
 from textwrap import wrap
@@ -16,8 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from perfvcs.check import NothingToCompare
+from perfvcs.check.markdown import FalseAlarms
 from perfvcs.check.method import BY_RULES, CheckRequest
-from perfvcs.check.sensitivity import FalseAlarms
 from perfvcs.check.vocabulary import WORDS
 from perfvcs.errors import UsageError
 from perfvcs.profile.naming import labelled
@@ -58,8 +57,15 @@ class AuditTally(msgspec.Struct, frozen=True):
     rate: float
 
 
-class AuditDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """What `perf check --audit --json` prints."""
+class Audit(msgspec.Struct, frozen=True, kw_only=True):
+    """What all A/A sessions together show; what `perf check --audit --json` prints.
+
+    ``low``..``high`` is the 95 % bound on each side of the false-alarm rate. ``refused``: the gate
+    is not to be trusted.
+
+    ``trials`` is the number of independent ones: a job in a session, since what its metrics and
+    units show is one story.
+    """
 
     revision: str
     sessions: int
@@ -71,33 +77,6 @@ class AuditDocument(msgspec.Struct, frozen=True, kw_only=True):
     limit: float = LIMIT
     refused: bool
     suspects: Sequence[ReplayRecord]
-
-
-@dataclass(frozen=True)
-class Audit:
-    """What all A/A sessions together show.
-
-    ``low``..``high`` is the 95 % bound on each side of the false-alarm rate.
-
-    ``trials`` is the number of independent ones: a job in a session, since what its metrics and
-    units show is one story.
-    """
-
-    revision: str
-    sessions: int
-    trials: int
-    tallies: Sequence[AuditTally]
-    rate: float
-    low: float
-    high: float
-    suspects: Sequence[ReplayRecord]
-
-    @property
-    def refused(self) -> bool:
-        """Whether the gate is not to be trusted: the rate is above the limit beyond reasonable
-        doubt, and not because of a single alarm.
-        """
-        return self.trials >= TRIALS and self.low > LIMIT
 
     def conclusion(self) -> str:
         """What to make of it, in a sentence."""
@@ -145,7 +124,7 @@ class Audit:
 
     def json(self) -> str:
         """The audit as JSON."""
-        return json_text(filled(AuditDocument, self))
+        return json_text(self)
 
 
 def measure(rig: Rig, revision: str, request: Request, asked: CheckRequest) -> CampaignOutcome:
@@ -283,16 +262,17 @@ def _audit(
     suspects = sorted(
         (record for record in chosen if record.rate > SUSPICIOUS), key=lambda record: -record.rate
     )
-    sessions = len({record.session for record in chosen})
     return Audit(
-        state.name,
-        sessions,
-        len(trials),
-        [*tallies, _tally("all", chosen)],
-        rate,
-        low,
-        high,
-        suspects,
+        revision=state.name,
+        sessions=len({record.session for record in chosen}),
+        trials=len(trials),
+        tallies=[*tallies, _tally("all", chosen)],
+        rate=rate,
+        low=low,
+        high=high,
+        # above the limit beyond reasonable doubt, and not because of a single alarm
+        refused=len(trials) >= TRIALS and low > LIMIT,
+        suspects=suspects,
     )
 
 

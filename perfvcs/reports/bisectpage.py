@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from perfvcs.locate.bisect.evidence import of_ends, own
+from perfvcs.locate.bisect.evidence import Effect, of_ends, own
 from perfvcs.locate.bisect.posterior import likeliest
 from perfvcs.locate.bisect.saved import Target
 from perfvcs.reports.bisect import effect_text, lines, reasons
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfvcs.locate.bisect.bisection import Bisection
-    from perfvcs.locate.bisect.evidence import Effect
     from perfvcs.locate.bisect.instructioncounts import Guide
     from perfvcs.repository import Repository
 
@@ -111,7 +110,7 @@ def document(bisection: Bisection) -> BisectionDocument:
         good=bisection.span.good,
         bad=bisection.span.bad,
         ended=bisection.why if bisection.outcome or bisection.report else "",
-        target=_target(target) if target else None,
+        target=filled(TargetRow, target, benchmark=target.name) if target else None,
         commits=[
             _commit(bisection, number, prior)
             for number, prior in enumerate(bisection.shares(), start=1)
@@ -136,10 +135,6 @@ def document(bisection: Bisection) -> BisectionDocument:
         sessions=[session.session for session in begun.sessions],
         within=bisection.within and document(bisection.within),
     )
-
-
-def _target(target: Target) -> TargetRow:
-    return filled(TargetRow, target, benchmark=target.name)
 
 
 def _named(bisection: Bisection, number: int) -> NamedCommit:

@@ -6,14 +6,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.check.text import command_of, stepped
-from perfvcs.locate.blame.cause import (
-    NO_FUNCTION,
-    AuxiliaryTrial,
-    Blame,
-    Count,
-    Lines,
-    SuspectFunction,
-)
+from perfvcs.locate.blame.cause import NO_FUNCTION, AuxiliaryTrial, Blame, Count, SuspectFunction
 from perfvcs.locate.blame.kinds import OTHER
 from perfvcs.locate.sources.definitions import FILE, MODULE, is_hunk
 from perfvcs.profile.naming import typed
@@ -252,9 +245,10 @@ def _times(calls: tuple[float, float]) -> str:
 
 
 def _hunks(cause: SuspectFunction) -> list[str]:
-    lines = [_hunk(hunk).removeprefix(f"{cause.path}:") for hunk in cause.hunks]
+    lines = [f"{hunk.place} (-{hunk.old[1]} +{hunk.new[1]})" for hunk in cause.hunks]
     if not lines:
         return []
+    lines = [line.removeprefix(f"{cause.path}:") for line in lines]
     line = _fitting(f"hunk:  {cause.path}:", lines, ", ", room=len(" and 99 more"))
     left = len(lines) - line.count(" (-")
     return [f"{line} and {left} more" if left else line]
@@ -270,10 +264,6 @@ def _fitting(start: str, parts: list[str], between: str, room: int = 0) -> str:
             break
         line += between + part
     return line
-
-
-def _hunk(hunk: Lines) -> str:
-    return f"{hunk.place} (-{hunk.old[1]} +{hunk.new[1]})"
 
 
 def _kind(says: str, where: list[int]) -> str:

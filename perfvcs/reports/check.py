@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 import perfvcs
+from perfvcs.check.answer import criteria
 from perfvcs.check.change import NothingToCompare, Report, exceeded
-from perfvcs.check.judgedby import criteria
 from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.vocabulary import said
 from perfvcs.locate import BLAMES_FOLDER
@@ -31,8 +31,8 @@ from perfvcs.text.words import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from perfvcs.check.markdown import FalseAlarms
     from perfvcs.check.movement import JobUnit
-    from perfvcs.check.sensitivity import FalseAlarms
     from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.profile.summary import Header

@@ -8,14 +8,13 @@ from collections import Counter
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.profile.summary import Measured
     from perfvcs.repository import Repository
     from perfvcs.repository.state import State

@@ -4,7 +4,7 @@ taken out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,8 +17,6 @@ from perfvcs.text.quantity import NO_BOUND, bounded, duration, is_boundless, qua
 from perfvcs.text.words import apart, counted, listed, metric_name, metric_rank
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from perfvcs.check.change import Change
     from perfvcs.measure.commandrecord import Level
     from perfvcs.measure.commandturns import Comparison

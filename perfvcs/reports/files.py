@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from perfvcs.check import compare
+from perfvcs.check.change import Report
 from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.narrowing import narrowed, of_profiles, only
 from perfvcs.check.nextstep import of_imports
@@ -22,17 +22,13 @@ from perfvcs.check.subject import Subject
 from perfvcs.errors import NO_SPACE, UsageError
 from perfvcs.formats import read, stem
 from perfvcs.native.compiled import cache_folder
+from perfvcs.profile import Profile
 from perfvcs.profile.benchmarkfilter import NO_WORDS, FilterWords, catalogue, chosen
 from perfvcs.profile.summary import Header
 from perfvcs.profile.units import in_base_units
 from perfvcs.reports.causes import causes
-from perfvcs.reports.check import Background, exit_status, rendered
+from perfvcs.reports.check import Background, Form, exit_status, rendered
 from perfvcs.store.removal import fold
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Report
-    from perfvcs.profile import Profile
-    from perfvcs.reports.check import Form
 
 UNNAMED = "benchmark"  # the job of two tables that have nothing in their names in common
 

@@ -14,7 +14,7 @@ import msgspec
 
 from perfvcs.check.text import stepped
 from perfvcs.history import finding
-from perfvcs.history.finding import title
+from perfvcs.history.finding import Direction, Finding, title
 from perfvcs.history.triage import DENIED, ranked
 from perfvcs.profile.naming import typed
 from perfvcs.reports.plainlines import (
@@ -33,7 +33,6 @@ from perfvcs.text.quantity import percent
 from perfvcs.text.words import apart, counted, metric_name, plural
 
 if TYPE_CHECKING:
-    from perfvcs.history.finding import Direction, Finding
     from perfvcs.history.overview import Overview
     from perfvcs.index.lines import Line
 
@@ -269,17 +268,12 @@ def _sentence(overview: Overview, steps: Sequence[StepOverSizes]) -> str:
     if len(certain) == words["degradation"]:
         return examined
     doubted = [step for step in open_steps if not standings[id(step)].certain]
-    parts = [
-        f"{len(members):,} {word} at {counted(len(_commits(members)), 'commit')}"
-        for members, word in ((certain, "certain"), (doubted, "to check"))
-        if members
-    ]
+    parts = []
+    for members, word in ((certain, "certain"), (doubted, "to check")):
+        commits = {step.finding.commit for step in members}
+        if members:
+            parts.append(f"{len(members):,} {word} at {counted(len(commits), 'commit')}")
     return f"{examined}; still slower: {', '.join(parts) or 'none'}"
-
-
-def _commits(steps: Iterable[StepOverSizes]) -> set[str]:
-    """The likeliest commits of some changes."""
-    return {step.finding.commit for step in steps}
 
 
 def _ending(

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.history.finding import Direction, SeriesFields
-from perfvcs.history.overview import SeriesBreak, ShortSeries
+from perfvcs.history.finding import Direction, Finding, SeriesFields
+from perfvcs.history.overview import Overview, SeriesBreak, ShortSeries
 from perfvcs.history.triage import ChangeState
 from perfvcs.history.unlisted import Unlisted
 from perfvcs.text.document import filled, json_text
-
-if TYPE_CHECKING:
-    from perfvcs.history.finding import Finding
-    from perfvcs.history.overview import Overview
 
 
 class FindingRow(SeriesFields, frozen=True, kw_only=True):

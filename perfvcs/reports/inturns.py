@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec.structs import replace
 
+from perfvcs.check.answer import criteria as said
 from perfvcs.check.change import JudgedBy, NothingToCompare
-from perfvcs.check.judgedby import criteria as said
 from perfvcs.git.project import UnknownRevision
 from perfvcs.reports.check import Check, compared, remember
 from perfvcs.reports.pair import ComparedPair, inheriting, measured, selected

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.reports.commitprofiles import CommitProfiles, ProfileCount
 from perfvcs.reports.trends import MetricTrend, cells, trends
 from perfvcs.repository.benchmarks import has_line
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from perfvcs.history.finding import Direction, Finding
     from perfvcs.history.triage import ChangeState, Standing
     from perfvcs.index.verdicts import LastVerdict
-    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.reports.plainlines import StepOverSizes
     from perfvcs.repository import Repository
 
@@ -110,7 +109,8 @@ class Log(msgspec.Struct, frozen=True):
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
         steps_of = {
-            commit.id: sorted(self._steps(commit.id), key=_is_better) for commit in self.commits
+            commit.id: sorted(_together(self._findings(commit.id)), key=_is_better)
+            for commit in self.commits
         }
         shown = [step for steps in steps_of.values() for step in steps[:MOST_MARKS]]
         marks = _marked(shown, self.standings)
@@ -143,10 +143,6 @@ class Log(msgspec.Struct, frozen=True):
                 yield f"and {len(self.trends) - TRENDS} more: perf show HEAD"
         if not self.commits:
             yield f"no commit here has profiles: measure one with `perf collect`{self.elsewhere}"
-
-    def _steps(self, commit: str) -> list[StepOverSizes]:
-        """The steps of a commit as rows have them."""
-        return _together(self._findings(commit))
 
     def _findings(self, commit: str) -> list[Finding]:
         """The changes of a commit, but for those that are listed at another."""

@@ -136,8 +136,7 @@ def _weight(check: Check) -> tuple[bool, float]:
 
 
 def _sentence(check: Check) -> Iterator[str]:
-    from perfvcs.check.answer import sentence
-    from perfvcs.check.judgedby import criteria
+    from perfvcs.check.answer import criteria, sentence
     from perfvcs.check.text import beginning, cut, revision
 
     report = check.report

@@ -16,7 +16,7 @@ from perfvcs.environment.variables import SEED_PLACEHOLDER
 from perfvcs.git.ancestry import way
 from perfvcs.profile.naming import typed
 from perfvcs.profile.rules import RULES_FILE
-from perfvcs.profile.summary import SIZES
+from perfvcs.profile.summary import SIZES, Header
 from perfvcs.repository.benchmarks import configured_labels, typed_words
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted, plural
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from perfvcs.check.change import Change, Report
     from perfvcs.locate.bisect.saved import Target
-    from perfvcs.profile.summary import Header
     from perfvcs.repository import Repository
     from perfvcs.repository.state import State
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository
-    from perfvcs.repository.state import State
 
 
 def inheriting(repository: Repository, report: Report, target: State) -> Report:

@@ -7,12 +7,11 @@ from math import floor, sqrt
 from typing import TYPE_CHECKING
 
 from perfvcs.plan.design import FEWEST_REPLICATES, Option, PlanRow, builds
-from perfvcs.plan.inside import NOTABLE_CORRELATION
+from perfvcs.plan.inside import NOTABLE_CORRELATION, Inside
 from perfvcs.text.quantity import number, quantity
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:
-    from perfvcs.plan.inside import Inside
     from perfvcs.plan.survey import Survey
     from perfvcs.plan.variation import Variation
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from math import ceil, exp, floor, inf, isfinite, log, log10, sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -18,16 +18,14 @@ from perfvcs.check.rows import ProfileRows
 from perfvcs.errors import UsageError
 from perfvcs.profile.naming import labelled
 from perfvcs.profile.rules import LoweredLimit, Rule
+from perfvcs.profile.summary import Measured, Summary
 from perfvcs.profile.units import base
 from perfvcs.reports.accept import register_path
+from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 from perfvcs.system.lock import hold
 from perfvcs.text.quantity import scale
 from perfvcs.text.words import counted, metric_name
-
-if TYPE_CHECKING:
-    from perfvcs.profile.summary import Measured, Summary
-    from perfvcs.repository import Repository
 
 LASTING = 10  # sessions, or commits of an exact metric, after which a better level has lasted
 # Of normal noise between sessions, ratcheted after each of 300, one session in 800 lies above the

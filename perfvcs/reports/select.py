@@ -18,7 +18,7 @@ from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
 from perfvcs.locate.select.choices import Choice
 from perfvcs.locate.select.misses import LeftOutSampler
-from perfvcs.locate.select.reached import MODULE, outer
+from perfvcs.locate.select.reached import MODULE, BenchmarkUnit, outer
 from perfvcs.locate.select.selection import Selection
 from perfvcs.locate.select.selection import select as choose
 from perfvcs.profile.benchmarkfilter import FilterWords, catalogue, chosen
@@ -34,7 +34,6 @@ from perfvcs.text.words import ambiguous, counted, named
 
 if TYPE_CHECKING:
     from perfvcs.locate.blame.guard import Guard
-    from perfvcs.locate.select.reached import BenchmarkUnit
 
 MOST_MISSED = 20
 MOST_SHOWN = 5  # benchmarks with the same reason, and functions, without -v

@@ -13,8 +13,8 @@ import msgspec
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import KEEP, load
-from perfvcs.measure.announcement import running, unfinished
-from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.measure.announcement import RunningSession, running, unfinished
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.reports.commitprofiles import CommitProfiles, standing
 from perfvcs.reports.log import described, last_verdicts
@@ -27,10 +27,8 @@ from perfvcs.text.words import apart, counted, listed, plural
 if TYPE_CHECKING:
     from perfvcs.exchange.sharing import RemoteDifference
     from perfvcs.index.verdicts import LastVerdict
-    from perfvcs.measure.announcement import RunningSession
     from perfvcs.measure.journal import SessionHeader
     from perfvcs.measure.pythons import Taken
-    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.profile.summary import Measured
     from perfvcs.repository import Repository
     from perfvcs.repository.state import State

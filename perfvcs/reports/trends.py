@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.index.packedlevels import level
-from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.profile import Environment
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
+from perfvcs.profile.summary import Measured, Summary
 from perfvcs.reports.commitprofiles import CommitProfiles
 from perfvcs.text.characters import shorten, sparkline
 from perfvcs.text.quantity import quantities
 from perfvcs.text.words import metric_name, metric_rank
-
-if TYPE_CHECKING:
-    from perfvcs.profile import Environment
-    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
-    from perfvcs.profile.summary import Measured, Summary
 
 TREND_METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
 FIRST_COLLECTOR = "time"  # the collector whose trends come first

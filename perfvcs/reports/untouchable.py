@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from perfvcs.check.change import rank
+from perfvcs.check.change import Change, Overall, Report, rank
 from perfvcs.check.executedwork import EXACT
 from perfvcs.check.vocabulary import SURE, WORDS
 from perfvcs.errors import PerfError
@@ -22,7 +22,6 @@ from perfvcs.text.words import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from perfvcs.check.change import Change, Overall, Report
     from perfvcs.jobs.cell import Cell
     from perfvcs.jobs.config import Config
     from perfvcs.repository import Repository

@@ -26,7 +26,7 @@ from perfvcs.system.lock import Locked, hold
 
 if TYPE_CHECKING:
     from perfvcs.check import EarlierSessions, Report, Unit
-    from perfvcs.check.acceptance import Acceptance, Kind
+    from perfvcs.check.acceptance import Acceptable, Acceptance
     from perfvcs.check.method import CheckRequest
     from perfvcs.git.changes import WorkingChanges
     from perfvcs.index.snapshot import FormerNames
@@ -273,8 +273,8 @@ class Repository:
         """What a commit changes of how it is judged against another one, in a sentence: perf.toml,
         the overlay, the benchmark's own files; empty where it does not.
         """
+        from perfvcs.check.answer import criteria
         from perfvcs.check.change import JudgedBy
-        from perfvcs.check.judgedby import criteria
 
         judged_by = self.criteria(State(baseline), State(target), committed=True).judged_by
         return criteria(JudgedBy(differences=judged_by.differences))
@@ -354,7 +354,9 @@ class Repository:
             acceptances = [acceptance.renamed(job, present) for acceptance in acceptances]
         return acceptances
 
-    def accepted(self, changes: Sequence[Kind], baseline: State, target: State) -> Sequence[Kind]:
+    def accepted(
+        self, changes: Sequence[Acceptable], baseline: State, target: State
+    ) -> Sequence[Acceptable]:
         """The changes, with what the project has accepted on the way from baseline to target."""
         if not self.acceptances:
             return changes

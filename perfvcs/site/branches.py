@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from perfvcs.check import Change, Report, answer
-from perfvcs.check.judgedby import accepting, criteria
+from perfvcs.check.answer import accepting, criteria
 from perfvcs.check.text import settlement
 from perfvcs.check.vocabulary import ORDER, WORDS, said
 from perfvcs.git.ancestry import Unmerged, unmerged

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from perfvcs.check.answer import accepting, criteria
 from perfvcs.check.change import JudgedBy
-from perfvcs.check.judgedby import accepting, criteria
 from perfvcs.check.vocabulary import WORDS
 from perfvcs.site import commitverdicts, model
 from perfvcs.site.commitcolumns import laid

@@ -12,8 +12,8 @@ import pytest
 from conftest import Perf, Project, Said
 from samples import interleaved, noisy
 
+from perfvcs.check.answer import criteria
 from perfvcs.check.change import Difference, JudgedBy
-from perfvcs.check.judgedby import criteria
 from perfvcs.git.blobs import ChangedFile
 from perfvcs.git.links import Links
 from perfvcs.jobs.benchmark_files import of_files

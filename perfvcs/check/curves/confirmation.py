@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
+from perfvcs.check.change import Curve
 from perfvcs.check.curves.replication import ExecutionLines, along, lines
+from perfvcs.check.curves.sides import FittedCurves, Sides
 from perfvcs.check.curves.thresholds import outgrows
 from perfvcs.system.numeric import Floats, np
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from perfvcs.check.change import Curve
-    from perfvcs.check.curves.sides import FittedCurves, Sides
-
 
 # pairs, below which they have fewer degrees of freedom than they save variance
 FEWEST_CONFIRMING = 5

@@ -5,9 +5,12 @@ relative difference as its effect.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
+from perfvcs.check.case import Case
+from perfvcs.check.change import Change, Curve
 from perfvcs.check.curves.sides import FittedCurves, Sides, fitted, share
 from perfvcs.check.method import Method
 from perfvcs.check.statement import Chances, EffectInterval, PairNumbers, PairVerdict, finite, state
@@ -15,13 +18,6 @@ from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.regression.models import ORDERS, growth
 from perfvcs.system.numeric import Floats, np
 from perfvcs.text.quantity import number, quantity
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfvcs.check.case import Case
-    from perfvcs.check.change import Change, Curve
-
 
 # difference of two exponents from which two orders of growth differ; a fitted exponent is never
 # exact

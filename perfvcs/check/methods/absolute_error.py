@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING
 
+from perfvcs.check.change import Change
 from perfvcs.check.curves.confirmation import borne_out
+from perfvcs.check.curves.sides import FittedCurves
 from perfvcs.check.curves.thresholds import (
     CurveMethod,
     effect,
@@ -19,10 +20,6 @@ from perfvcs.check.vocabulary import direction
 from perfvcs.statistics.regression import curveerrors
 from perfvcs.statistics.regression.kind import KIND_ALPHA
 from perfvcs.text.quantity import quantity
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Change
-    from perfvcs.check.curves.sides import FittedCurves
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from perfvcs.check.case import Case
 from perfvcs.check.change import Change
 from perfvcs.check.curves.sides import Sides, share
 from perfvcs.check.curves.thresholds import NO_RATIO, judged, unknown
 from perfvcs.check.method import Method
 from perfvcs.check.vocabulary import direction
-
-if TYPE_CHECKING:
-    from perfvcs.check.case import Case
 
 
 @dataclass(frozen=True)

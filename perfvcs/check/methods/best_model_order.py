@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from perfvcs.check.change import Change
 from perfvcs.check.curves.sides import GOOD_R2, FittedCurves
 from perfvcs.check.curves.thresholds import CurveMethod, effect, judged
 from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.regression.models import growth
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Change
 
 # difference of exponents from which a power is of another order; a fitted exponent is never exact
 STEEPER = 0.25

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from perfvcs.check.samples.sampled import Batch, RuleOutcome, SampledMethod, ScaledSample
+from perfvcs.statistics.difference import Interval
 from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfvcs.statistics.difference import Interval
 
 
 @dataclass(frozen=True)

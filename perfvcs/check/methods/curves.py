@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import expm1, nan
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.check.bounds import Undecided, explained, stated
+from perfvcs.check.case import Case
+from perfvcs.check.change import Change, Curve
 from perfvcs.check.curves.confirmation import replaced
 from perfvcs.check.curves.contrast import contrasts
 from perfvcs.check.curves.curveeffect import EffectCase
@@ -38,10 +39,6 @@ from perfvcs.statistics.regression.models import ORDERS
 from perfvcs.statistics.sessions import aa_floor
 from perfvcs.system.numeric import np
 from perfvcs.text.quantity import at_sizes, percent
-
-if TYPE_CHECKING:
-    from perfvcs.check.case import Case
-    from perfvcs.check.change import Change, Curve
 
 LARGEST_SIZES = 1  # part of a contrast: the largest sizes
 # an error that changes by a smaller share of itself over its sizes is a constant

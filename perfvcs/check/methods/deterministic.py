@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 from statistics import median, stdev
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from perfvcs.check.case import Pair, prepare
+from perfvcs.check.change import Change
 from perfvcs.check.method import PairMethod
 from perfvcs.check.samples.scale import flatten
 from perfvcs.check.statement import EffectInterval, PairNumbers, PairVerdict, finite, state
 from perfvcs.check.vocabulary import direction
 from perfvcs.profile.summary import SIZES
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfvcs.check.change import Change
 
 SMALLEST_CHANGE = 0.001  # of the smaller side
 REPEATABILITY = 5  # times the differences of one version: less is no change

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from perfvcs.check.case import Case
 from perfvcs.check.change import Change
 from perfvcs.check.curves.sides import Sides, share
 from perfvcs.check.curves.thresholds import judged
@@ -14,9 +14,6 @@ from perfvcs.check.method import Method
 from perfvcs.check.vocabulary import Word, direction
 from perfvcs.statistics.difference import NORMAL
 from perfvcs.system.numeric import Floats, np
-
-if TYPE_CHECKING:
-    from perfvcs.check.case import Case
 
 SCORE = 3.5  # of the modified z-score
 QUARTILES = 1.5  # interquartile ranges beyond a quartile

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from perfvcs.check.change import Change
+from perfvcs.check.curves.sides import FittedCurves
 from perfvcs.check.curves.thresholds import CurveMethod, graded, judged
 from perfvcs.check.statement import finite
 from perfvcs.system.numeric import Floats, np
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Change
-    from perfvcs.check.curves.sides import FittedCurves
 
 SAME_INTEGRAL = 0.10  # of the baseline's integral: up to here the same,
 CHANGED_SHARE = 0.25  # and from here on changed

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import copysign
-from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change
+from perfvcs.check.curves.sides import FittedCurves, Sides
 from perfvcs.check.curves.thresholds import CurveMethod, effect, judged
 from perfvcs.check.vocabulary import Word, direction
 from perfvcs.system.numeric import Floats, np
 from perfvcs.text.quantity import number
-
-if TYPE_CHECKING:
-    from perfvcs.check.curves.sides import FittedCurves, Sides
 
 WINDOWS = 20  # windows of sizes at most
 FEWEST_IN_WINDOW = 2  # sizes in a window

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from perfvcs.check.change import Change
+from perfvcs.check.curves.sides import FittedCurves
 from perfvcs.check.curves.thresholds import CurveMethod, effect, graded, judged
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Change
-    from perfvcs.check.curves.sides import FittedCurves
 
 SAME_ERROR = 0.05  # as a share of the baseline: up to here the same,
 CHANGED_SHARE = 0.25  # and from here on changed

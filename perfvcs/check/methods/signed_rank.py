@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isinf, isnan, nan
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from perfvcs.check.bounds import Undecided
 from perfvcs.check.methods.log_median import LogMedian
@@ -14,9 +15,6 @@ from perfvcs.check.samples.scale import Scaled, flatten, mean
 from perfvcs.check.vocabulary import Word
 from perfvcs.statistics.permutation import MOST_RANKED_PAIRS, depth, signed_rank
 from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TOO_MANY_PAIRS = f"more than {MOST_RANKED_PAIRS} pairs: use log-median"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from perfvcs.check.change import Change
 from perfvcs.check.curves.confirmation import borne_out
+from perfvcs.check.curves.sides import FittedCurves
 from perfvcs.check.curves.thresholds import (
     CurveMethod,
     effect,
@@ -18,10 +19,6 @@ from perfvcs.check.vocabulary import direction
 from perfvcs.statistics.regression import curveerrors
 from perfvcs.system.numeric import Floats, np
 from perfvcs.text.quantity import number
-
-if TYPE_CHECKING:
-    from perfvcs.check.change import Change
-    from perfvcs.check.curves.sides import FittedCurves
 
 SIGNIFICANCE = 0.01
 OUTSTANDING = 3.0  # standard deviations: a size whose residual is named

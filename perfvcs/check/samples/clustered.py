@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from math import expm1, inf, nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -14,9 +15,6 @@ from perfvcs.check.samples.scale import LARGEST_EXPONENT
 from perfvcs.check.statement import UNKNOWN_EFFECT, EffectInterval
 from perfvcs.statistics.clusters import Matched
 from perfvcs.system.numeric import Floats, Integers, np
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 class Gap(Struct, frozen=True):

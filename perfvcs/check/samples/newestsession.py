@@ -8,14 +8,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from perfvcs.check.pastsessions import EarlierSessions
-from perfvcs.statistics.changepoints.newest import SUPPORT
+from perfvcs.statistics.changepoints.newest import SUPPORT, NewestValue
 from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.statistics.changepoints.judgement import Judgement
-    from perfvcs.statistics.changepoints.newest import NewestValue
     from perfvcs.statistics.changepoints.steps import ChangePoint
 
 EARLIER_SESSIONS = 10  # earlier sessions among which a usual value has some above and some below
