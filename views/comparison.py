@@ -23,6 +23,7 @@ from perfvcs.pictures.canvas import (
     segments,
     source,
     stack,
+    stepped,
     thin,
 )
 from perfvcs.pictures.pageparts import DrawnUnit
@@ -221,12 +222,11 @@ def _matching(
 
 def _jitter(count: int) -> Floats:
     """Offsets in -1..1 that look scattered and are the same in every page (the golden ratio's
-    fractional parts); shape (count,).
+    fractional parts, in steps of a third of a pixel); shape (count,).
     """
-    return np.asarray(
-        2 * ((np.arange(count) * 0.6180339887498949) % 1) - 1 if count > 1 else np.zeros(count),
-        dtype=np.float64,
-    )
+    if count < 2:
+        return np.zeros(count)
+    return stepped(2 * ((np.arange(count) * 0.6180339887498949) % 1) - 1, 6)
 
 
 def _called(measured: str) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import pi
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Point, Series, Subject
@@ -148,7 +147,7 @@ class _Drawing:
         for series, colour, name in zip(chart.group, self.colours, self.names, strict=True):
             if points := chart.points(series):
                 line = self._points(plot, series, points, colour, words)
-                self._far(plot, points, colour, (low, high))
+                self._far(plot, points, colour, (low, high), words)
                 entries.append((name if len(chart.group) > 1 else "centres", [line]))
         for series, colour in zip(chart.group, self.colours, strict=True):
             self._levels(plot, series, colour if len(chart.group) > 1 else INK, words)
@@ -208,16 +207,25 @@ class _Drawing:
         return line
 
     def _far(
-        self, plot: figure, points: Sequence[Point], colour: str, ends: tuple[float, float]
+        self,
+        plot: figure,
+        points: Sequence[Point],
+        colour: str,
+        ends: tuple[float, float],
+        words: dict[str, list[Any]],
     ) -> None:
         """Arrows at the edge for what lies beyond the ``ends`` of the axis."""
+        from bokeh.core.properties import value
+        from bokeh.models import Text
+
         drawn, (low, high) = places(self.chart, points), ends
-        for edge, far, angle in ((low, drawn["y"] < low, pi), (high, drawn["y"] > high, 0.0)):
+        for sign, edge, far in (("↓", low, drawn["y"] < low), ("↑", high, drawn["y"] > high)):
             if far.any():
+                arrow = Text(x="x", y="y", text=value(sign), text_color=colour, text_align="center")
+                arrow.text_baseline = "bottom" if sign == "↓" else "top"
                 data = source(x=drawn["x"][far], y=[edge] * int(far.sum()))
-                plot.scatter(
-                    "x", "y", source=data, marker="triangle", angle=angle, size=8, color=colour
-                )
+                named = words.setdefault(f"{sign} beyond the axis", [])
+                named.append(plot.add_glyph(data, arrow))
 
     def _joined(self, points: Sequence[Point]) -> ColumnDataSource:
         """The points that a line connects, none in gaps, without those of merged branches."""

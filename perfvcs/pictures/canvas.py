@@ -38,6 +38,7 @@ TITLE_LINES = 3
 LINE_HEIGHT = 14  # pixels
 CAPTION = "caption"
 ENTRY = 50  # characters of an entry of a legend: a fitted model in numbers, on a telephone
+PLACE_BITS = 13  # of a place on an axis: a sixth of a pixel on a wide screen
 HOVER = 300  # characters of a name in a tooltip; the page's table has all of it
 
 
@@ -126,7 +127,7 @@ def canvas(
         x_axis_type=x_axis,
         y_axis_type=y_axis,
     )
-    plot.toolbar.logo = None
+    plot.toolbar.update(logo=None, stylesheets=["@media print { :host { display: none; } }"])
     for axis in plot.axis:
         axis.update(
             axis_line_color=MUTED,
@@ -165,22 +166,36 @@ def worded(text: str) -> str:
 
 
 def source(**columns: Any) -> ColumnDataSource:
-    """A data source; float columns travel in single precision, where that reaches."""
+    """A data source; float columns travel in single precision, where that reaches, without the
+    digits that no figure shows.
+    """
     from bokeh.models import ColumnDataSource
 
     def small(column: Any) -> Any:
         if not isinstance(column, np.ndarray) or column.dtype.kind not in "fiu":
             return column
         if column.dtype.kind == "f":
-            within = (
-                np.abs(column[np.isfinite(column)]).max(initial=0.0) <= np.finfo(np.float32).max
-            )
-            return column.astype(np.float32) if within else column
+            known = column[np.isfinite(column)]
+            if not len(known) or np.abs(known).max() > np.finfo(np.float32).max:
+                return column
+            return _rounded(column, float(np.ptp(known))).astype(np.float32)
         return column.astype(
             np.int32 if np.abs(column).max(initial=0) <= np.iinfo(np.int32).max else np.float64
         )
 
     return ColumnDataSource({name: small(column) for name, column in columns.items()})
+
+
+def _rounded(column: Floats, span: float) -> Floats:
+    """Values in steps of 2 ** -PLACE_BITS of their ``span``, or of themselves where these are
+    finer, as on a logarithmic axis; whole numbers stay as they are.
+    """
+    with np.errstate(invalid="ignore"):
+        whole = np.array_equal(column, np.rint(column), equal_nan=True)
+    if whole or not span:
+        return column
+    size = np.minimum(np.frexp(column)[1], np.frexp(span)[1])
+    return np.ldexp(np.rint(np.ldexp(column, PLACE_BITS - size)), size - PLACE_BITS)
 
 
 def stepped(shares: Floats, bits: int) -> Floats:

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Point, Series
 from perfvcs.pictures.canvas import HOVER, AxisScale, plain
-from perfvcs.pictures.frame import TICKS, FramedCommit, FramedLine, HistoryFrame, frame
+from perfvcs.pictures.frame import (
+    NAME_CHARACTERS,
+    TICKS,
+    FramedCommit,
+    FramedLine,
+    HistoryFrame,
+    frame,
+)
 from perfvcs.pictures.present import present
 from perfvcs.pictures.sketch import Outline, outline
 from perfvcs.system.numeric import np
@@ -30,7 +37,7 @@ TITLE_LINE = 52  # characters of a title that a telephone has room for
 REASON_CHARACTERS = 160  # of the reason why a series begins anew
 REMARK = 240  # of what it shows beside steps
 TOOLTIP = [
-    ("commit", "@commit"),
+    ("commit", "@id @commit"),
     ("author", "@author"),
     ("centre", "@centre"),
     ("executions", "@executions"),
@@ -252,7 +259,8 @@ def places(chart: Chart, points: Sequence[Point], shift: float = 0.0) -> dict[st
 def texts(points: Sequence[Point], unit: str) -> dict[str, Any]:
     """What a tooltip says of each point."""
     return {
-        "commit": [f"{point.commit[:10]} {_short(point.title)}" for point in points],
+        "id": [point.commit[:NAME_CHARACTERS] for point in points],
+        "commit": [_short(point.title) for point in points],
         "author": [f"{_short(point.author)}, {_short(point.when)}" for point in points],
         "centre": [f"{quantity(point.centre, unit)} {_relative(point)}" for point in points],
         "executions": np.array([point.executions for point in points], dtype=np.int64),

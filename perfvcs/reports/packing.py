@@ -26,6 +26,7 @@ LETTERS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&(
 # bytes, and the letters that stand for them: a quarter more, where base64 takes a third
 WORD_BYTES, DIGITS = 4, 5
 SHARED_KEY = "$"  # the key of an object that stands for a shared column
+COUNTED_KEY = "#"  # and for the pairs of its values with their numbers, as of an axis's labels
 
 
 class FigureArchive:
@@ -95,6 +96,9 @@ class _References:
         if isinstance(value, dict):
             if value.get("type") == "ndarray":
                 return self._shared(value)
+            if value.get("type") == "map" and _counted(value.get("entries", [])):
+                column = self._shared([item for _, item in value["entries"]])
+                return value | {"entries": {COUNTED_KEY: column[SHARED_KEY]}}
             return {
                 key: self.identity(item) if key == "id" else self.of(item)
                 for key, item in value.items()
@@ -119,6 +123,13 @@ def _plain(value: Any) -> bool:
         item if isinstance(item, list | tuple) and len(item) < SHARED else (item,) for item in value
     )
     return not any(isinstance(item, dict | list | tuple) for pair in pairs for item in pair)
+
+
+def _counted(entries: list[Any]) -> bool:
+    """Whether so many pairs are of the numbers from 0 on and of what can be shared."""
+    if len(entries) < SHARED or not _plain([item for _, item in entries]):
+        return False
+    return [place for place, _ in entries] == [*range(len(entries))]
 
 
 def compressed(text: str) -> str:

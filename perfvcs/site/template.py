@@ -5,6 +5,7 @@ beside it.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
@@ -31,6 +32,7 @@ from perfvcs.text.words import newest_first
 
 if TYPE_CHECKING:
     from jinja2 import Environment as JinjaEnvironment
+    from markupsafe import Markup
 
 
 ID_DIGITS_SHOWN = 10  # characters of a commit's id
@@ -39,6 +41,7 @@ BENCHMARK_NAME = 160  # characters of a benchmark
 COMMIT_TITLE = 200  # of a commit's title
 ENVIRONMENT_CHARACTERS = 40  # of an environment
 ROWS = "assets/rows.js"
+AFTER_PART = re.compile(r"[._/:]+(?=[^._/:])")  # of a name; none is in what stands for < or &
 VALUE = 200  # of what is said about it
 FIELDS = 24
 
@@ -157,6 +160,7 @@ class Templates:
     def _environment(self) -> JinjaEnvironment:
         made = environment({name: text.decode() for name, text in _read("templates").items()})
         made.filters["percent"] = percent
+        made.filters["parted"] = _parted
         made.globals["forge"] = self.forge.of_commit
         made.globals["verdicts"] = WORDS
         made.globals["name_parts"] = name_parts
@@ -220,6 +224,17 @@ class Templates:
         before, mark, after = made.partition(b"\0")
         # in the data no name can end the element around it, or begin a comment
         return b"".join([before, text.replace(b"<", b"\\u003c"), after]) if mark else made
+
+
+def _parted(name: str) -> Markup:
+    """A name that a line may break after its dots, slashes and the like, rather than anywhere.
+
+    >>> str(_parted("a.b_c<d>"))
+    'a.<wbr>b_<wbr>c&lt;d&gt;'
+    """
+    from markupsafe import Markup, escape
+
+    return Markup(AFTER_PART.sub(r"\g<0><wbr>", str(escape(name))))
 
 
 def _beside(path: str) -> str:

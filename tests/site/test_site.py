@@ -1233,7 +1233,7 @@ def test_enormous_intervals_are_cut_off_and_reported(tab: Open, site: Path) -> N
     drawn(opened, wild)
     words = (
         "Values from 1.0 to 1.1 s, 10.0 % apart; the axis does not begin at 0; commits with fewer than"
-        " three executions have no interval; 1 interval reaches beyond the figure. 4 commits in sight."
+        " three executions have no interval; 1 interval reaches beyond the axis. 4 commits in sight."
     )
     assert opened.run("document.querySelector('#history .reach').textContent") == words
     assert [
@@ -1250,7 +1250,7 @@ def test_enormous_intervals_are_cut_off_and_reported(tab: Open, site: Path) -> N
         " executions: 2, effect: null, word: 'same', track: {marks: []},commit: {short: 'c', title:"
         " '', author: '', day: '', url: 'x.html'}}))})"
     )
-    assert "2 intervals reach beyond the figure" in opened.run(
+    assert "2 intervals reach beyond the axis" in opened.run(
         "document.querySelector('#history').textContent"
     )
     assert opened.run(

@@ -47,3 +47,23 @@ def test_a_printed_page_fits_the_paper_and_keeps_no_room_for_what_is_not_on_it(
             f"{reserved}.every(one => one.offsetHeight <= 1 + [...one.children].reduce((sum, child)"
             " => sum + child.offsetHeight + 12, 0))"
         )
+
+
+def test_no_cell_of_a_wide_table_reaches_into_the_next(tab: Open, site: Path) -> None:
+    over = (
+        "[...document.querySelectorAll('table.series td.number, .triage tr > *, .group tr > *')]"
+        ".filter(one => one.scrollWidth > one.clientWidth).map(one => one.outerHTML)"
+    )
+    opened = tab(site / "index.html", width=1400)
+    long = "document.querySelectorAll('table.series td.number').forEach(one => {one.textContent = '{}'})"
+    opened.run(long.replace("{}", "▲ +12,345,678 %"))
+    assert opened.run(over) == []
+    opened = tab(site / "changes.html", width=1400)
+    opened.run("document.querySelectorAll('details').forEach(one => {one.open = true})")
+    assert opened.run(over) == []
+
+
+def test_names_break_after_their_parts(tab: Open, site: Path) -> None:
+    opened = tab(site / "index.html")
+    parts = opened.run("perf.compare.parted('a.b_c: d::e').map(one => one.outerHTML ?? one)")
+    assert parts == ["a.", "<wbr>", "b_", "<wbr>", "c:", "<wbr>", " d::", "<wbr>", "e"]

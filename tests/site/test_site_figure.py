@@ -134,3 +134,16 @@ def test_a_series_says_what_it_is_like_now(site: Path) -> None:
         with quantity.micro_sign():
             assert one["now"]["level"] == quantity.quantity(median(levels[-9:]), "s")
     assert page["tracks"][0]["now"]["change"] and "Level now" in series(site).read_text()
+
+
+def test_a_value_beyond_the_axis_has_an_arrow_that_the_key_explains(tab: Open, site: Path) -> None:
+    opened = tab(site / "about.html")
+    last = "document.querySelector('#history .key').lastChild"
+    drawn(opened, track("a", [1.0] * 8 + [5.0] + [1.0] * 8))
+    assert opened.run(f"{last}.textContent") == "a value beyond the axis"
+    assert opened.run(f"{last}.checkVisibility()")
+    arrow = opened.run("document.querySelector('#history .main .far').getAttribute('d')")
+    assert "z" not in arrow and arrow.count("M") == 2  # no triangle, which means a degradation
+    drawn(opened, track("a", [1.0] * 17))
+    assert not opened.run(f"{last}.checkVisibility()")
+    assert opened.problems() == []

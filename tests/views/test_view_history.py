@@ -384,6 +384,14 @@ def test_no_band_of_two_commits_and_no_line_over_a_gap() -> None:
     assert [(line.low, line.high) for line in lines] == [(None, None), (0.5, 9.0)]
 
 
+def test_what_is_beyond_the_axis_has_arrows_that_the_legend_explains() -> None:
+    series, *_ = pictures.history(30, labels=["a"]).history
+    points = [*series.points]
+    points[10] = replace(points[10], centre=5 * points[10].centre, low=None, high=None)
+    (plot, *_) = drawn(Subject("x", history=[replace(series, points=points)]))
+    assert "↑ beyond the axis" in pictures.labels(plot) and "1 value beyond the axis" in words(plot)
+
+
 def test_equal_values_and_negative_ones_have_an_axis() -> None:
     series, *_ = pictures.history(10, labels=["a"]).history
     equal = replace(

@@ -59,10 +59,13 @@ perf.compare = (() => {
 
   const kind = ({word}) => perf.verdicts[word]?.moved || word === "accepted" ? "changed" : word === "same" ? "same" : "undecided";
 
+  // As `parted` of perfvcs/site/template.py.
+  const parted = name => name.split(/(?<=[._/:])(?=[^._/:])/).flatMap((part, turn) => turn ? [element("wbr"), part] : part);
+
   function table(listed, root) {
     const head = ["Benchmark", "Metric", "Environment", "Effect", "", "Value"].map(text => element("th", {scope: "col", class: text ? null : "forest"}, text));
     const body = listed.map(row => element("tr", {},
-      element("th", {scope: "row"}, element("a", {href: root + row.url}, element("bdi", {}, row.benchmark))),
+      element("th", {scope: "row"}, element("a", {href: root + row.url}, element("bdi", {}, ...parted(row.benchmark)))),
       element("td", {"data-label": "Metric"}, row.metric), element("td", {"data-label": "Environment"}, row.environment),
       element("td", {class: "number", "data-label": "Effect"}, element("span", {class: `verdict ${row.word}`}, `${perf.verdicts[row.word]?.sign ?? ""} ${percent(row.effect)} `),
         element("span", {class: "quiet"}, perf.number.interval(row.low, row.high))),
@@ -137,9 +140,10 @@ perf.compare = (() => {
       field.value = perf.commits.ids[chosen];
       place.append(element("p", {class: "bar"}, element("label", {}, "compare with ", field), options), body);
       await show(chosen);
+      if (asked.has("with")) section.scrollIntoView(); // which had no height before
     }
     section.addEventListener("toggle", () => { if (section.open) start(); });
-    if (new URLSearchParams(location.hash.slice(1)).has("with")) { section.open = true; section.scrollIntoView(); }
+    if (new URLSearchParams(location.hash.slice(1)).has("with")) section.open = true;
   }
 
   // On the page of all commits, the comparisons of the one that the address names; none where it names none.
@@ -193,5 +197,5 @@ perf.compare = (() => {
       element("td", {"data-label": "Changes"}, ...changes.map(([word, count]) => element("span", {class: `verdict ${word}`}, `${verdicts[word].sign} ${count} `))));
   }
 
-  return {about, any, attach, list, load, commits};
+  return {about, any, attach, list, load, commits, parted};
 })();

@@ -31,7 +31,8 @@ perf.History = (() => {
       this.overview = this.last < 2 * FEWEST ? null : new perf.Overview(this, AXIS, FEWEST);
       if (this.overview) this.canvas.append(this.overview.figure);
       this.bar = this.#switches();
-      place.append(this.bar, this.canvas, this.#meaning(), this.said, this.#tools(), this.live);
+      this.key = this.#meaning();
+      place.append(this.bar, this.canvas, this.key, this.said, this.#tools(), this.live);
       this.tip = tip(this.canvas);
       perf.gestures.attach(this);
       fitted(this.canvas, width => this.#fit(width));
@@ -198,6 +199,7 @@ perf.History = (() => {
       this.main.setAttribute("height", height);
       const names = node("g", {}, ...(letters ? layers.names(lines, frame) : []));
       this.main.replaceChildren(this.#clip(frame), axis, inner, names, above);
+      this.key.lastChild.hidden = !inner.querySelector(".far");
       this.said.textContent = `${words.sight(series.frame, seen, range)} ${this.#count()}`;
       this.overview?.render();
       this.ring();
@@ -213,7 +215,8 @@ perf.History = (() => {
     #count() {
       const [first, final] = this.sight, all = this.last + 1, commits = final - first + 1;
       const which = this.shown.length < this.tracks.length ? `, ${this.shown.length} of ${this.tracks.length} environments` : "";
-      return `${commits < all ? `${commits} of ${all}` : all} commit${all === 1 ? "" : "s"} in sight${which}.`;
+      const [few, whole] = [commits, all].map(count => count.toLocaleString("en-US"));
+      return `${commits < all ? `${few} of ${whole}` : whole} commit${all === 1 ? "" : "s"} in sight${which}.`;
     }
 
     ring() {

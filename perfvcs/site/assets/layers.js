@@ -30,9 +30,9 @@ perf.layers = (() => {
     const {x, y} = frame, r = (frame.right - frame.left) / points.length < 5 ? 1.6 : 2.8;
     const shapes = (few, kind) => node("path", {class: kind, d: few.map(point => mark("circle", x(point.x), y(point.level), r)).join("")});
     const far = points.filter(point => y(point.level) < frame.top - r || y(point.level) > frame.bottom + r), near = points.filter(point => !far.includes(point));
-    const arrow = point => y(point.level) < frame.top ? mark("triangle", x(point.x), frame.top, 4) : mark("inverted_triangle", x(point.x), frame.bottom, 4);
+    const arrow = point => y(point.level) < frame.top ? mark("up", x(point.x), frame.top, 4) : mark("down", x(point.x), frame.bottom, 4);
     return [line(points, frame), shapes(near.filter(point => point.low != null), "dot"), shapes(near.filter(point => point.low == null), "dot alone"),
-      node("path", {class: "dot beyond", d: far.map(arrow).join("")})];
+      far.length ? node("path", {class: "far", d: far.map(arrow).join("")}) : null];
   }
 
   // Horizontal lines at the levels, and what leads from one to the next: upright at a step.
@@ -85,7 +85,7 @@ perf.layers = (() => {
     return ends.map(({track, at}) => node("text", {class: `name track${track.turn}`, x: right + 8, y: round(at) + 4}, track.brief));
   }
 
-  // What the marks of a figure mean, of those that it has.
+  // What the marks of a figure mean, of those that it has; last the arrows, which it has on some of its axes.
   function key(tracks, tags) {
     const points = tracks.flatMap(track => track.points), marks = tracks.flatMap(track => track.marks), middle = 7;
     const swatch = (...drawn) => node("svg", {width: 22, height: 14, "aria-hidden": "true"}, ...drawn);
@@ -99,6 +99,7 @@ perf.layers = (() => {
       marks.some(step => step.last - step.first > 1) && [swatch(node("rect", {class: "doubt", width: 22, height: 14})), "the change may be any of these commits"],
       tags.length && [swatch(node("line", {class: "release", x1: 11, x2: 11, y1: 0, y2: 14})), "release"],
       tracks.some(track => track.began) && [swatch(node("g", {class: "cut"}, node("line", {x1: 11, x2: 11, y1: 0, y2: 14}))), "begins anew"],
+      [swatch(node("path", {class: "far", d: mark("up", 11, 2, 4)})), "a value beyond the axis"],
     ].filter(Boolean);
   }
 

@@ -12,6 +12,8 @@ perf.plot = (() => {
     triangle: (x, y, r) => `M${x - r},${y + r}L${x + r},${y + r}L${x},${y - r}z`,
     inverted_triangle: (x, y, r) => `M${x - r},${y - r}L${x + r},${y - r}L${x},${y + r}z`,
     diamond: (x, y, r) => `M${x},${y - r}L${x + r},${y}L${x},${y + r}L${x - r},${y}z`,
+    up: (x, y, r) => `M${x - r},${y + r}L${x},${y}L${x + r},${y + r}M${x},${y}v${2.5 * r}`,
+    down: (x, y, r) => `M${x - r},${y - r}L${x},${y}L${x + r},${y - r}M${x},${y}v${-2.5 * r}`,
     square: (x, y, r) => `M${x - r},${y - r}h${2 * r}v${2 * r}h${-2 * r}z`,
   };
   MARKS.square_pin = MARKS.square;

@@ -38,7 +38,7 @@ perf.words = (() => {
     const above = low > 0 || high < 0, beyond = points.filter(point => point.low != null && (point.low < low || point.high > high)).length;
     const aside = points.filter(point => point.level < low || point.level > high).length;
     const counts = [[aside, "value"], [beyond - aside, "interval"]].filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}${count > 1 ? "s" : ""}`);
-    const far = counts.length ? `${counts.join(" and ")} ${aside + Math.max(0, beyond - aside) > 1 ? "reach" : "reaches"} beyond the figure` : "";
+    const far = counts.length ? `${counts.join(" and ")} ${aside + Math.max(0, beyond - aside) > 1 ? "reach" : "reaches"} beyond the axis` : "";
     const said = [...ranges, above ? cut : "", ...notes, far].filter(Boolean).join("; ");
     return said && `${said[0].toUpperCase()}${said.slice(1)}.`;
   }
