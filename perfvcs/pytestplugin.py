@@ -17,7 +17,7 @@ from perfvcs.measure.progress import Progress
 from perfvcs.text.characters import printable
 
 if TYPE_CHECKING:
-    from perfvcs.measure.outcome import CampaignOutcome
+    from perfvcs.measure.storedsession import CampaignOutcome
 
 EXECUTIONS = 5  # processes, the least for a verdict
 MEASURING = "perfvcs-measuring"  # the plugin in a process that is being measured

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from perfvcs.locate.sources import language
-from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.locate.sources.outline import outline, plain, unit
+from perfvcs.locate.sources.parts import MODULE
 from perfvcs.plugins.collector import Run
 
 from ..repositories import git, repository

@@ -18,18 +18,9 @@ from perfvcs.profile import Metric
 MACHINE_ROWS = "machine"  # unit of the rows of the whole machine
 
 # The whole tree at one moment.
-LEVEL_METRICS = {
-    "processes": "",
-    "threads": "",
-    "descriptors": "",
-    "vsize": "B",
-    "rss": "B",
-    "rss_anon": "B",
-    "rss_file": "B",
-    "rss_shmem": "B",
-    "data": "B",
-    "swap": "B",
-}
+SIZES = ("vsize", "rss", "rss_anon", "rss_file", "rss_shmem", "data", "swap")
+LEVEL_METRICS = dict.fromkeys(("processes", "threads", "descriptors"), "")
+LEVEL_METRICS |= dict.fromkeys(SIZES, "B")
 # Since the moment before, per second.
 RATE_METRICS = {
     "cpu_use": "",

@@ -11,8 +11,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from perfvcs.collectors._shared.commandrun import INTERPRETER_NAME, launched
-from perfvcs.collectors._shared.unmodified import Unmodified
+from perfvcs.collectors._shared.commandrun import INTERPRETER_NAME, Unmodified, launched
 from perfvcs.environment import HEAP
 from perfvcs.errors import UsageError
 from perfvcs.native import start_folder

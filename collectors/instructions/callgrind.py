@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared.commandrun import read_at_most
 from perfvcs.collectors.instructions.counts import (
@@ -19,15 +18,13 @@ from perfvcs.collectors.instructions.counts import (
     Context,
     Counts,
     InlinedContexts,
+    Resolve,
     joined,
     sums,
 )
 from perfvcs.collectors.instructions.textlines import TextLines
 from perfvcs.plugins.collector import CollectError
 from perfvcs.system.numeric import Integers, np
-
-if TYPE_CHECKING:
-    from perfvcs.collectors.instructions.counts import Resolve
 
 LARGEST_FILE = 1 << 28  # bytes of one file
 MAX_LINE = 1 << 16

@@ -12,22 +12,16 @@ twice.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared.frames import inlined
-from perfvcs.collectors.instructions.counts import FunctionCounts, functions, sums
+from perfvcs.collectors.instructions.counts import Counts, FunctionCounts, functions, sums
 from perfvcs.errors import nearest
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric, Stacks
 from perfvcs.system.numeric import Flags, Floats, Integers, np
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from perfvcs.collectors.instructions.counts import Counts
-
 
 REST_OF_PATHS = -1  # the end of a path that stands for several
 MOST_CONTEXTS = 150  # contexts of one path

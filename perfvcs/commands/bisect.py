@@ -154,7 +154,7 @@ def _blame(repository: Repository, bisection: Bisection, *, wait: bool, silent: 
         return
     from perfvcs.jobs import matrix
     from perfvcs.locate.blame.blames import store
-    from perfvcs.locate.blame.question import of_metric
+    from perfvcs.locate.blame.gauge import of_metric
     from perfvcs.locate.blame.search import BlameRequest, blame
     from perfvcs.reports.blame import lines
 

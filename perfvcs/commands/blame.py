@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from perfvcs.check import Report
     from perfvcs.locate.blame.blames import BlameWords
     from perfvcs.locate.blame.cause import Blame
-    from perfvcs.locate.blame.gauge import BlameMetric
-    from perfvcs.locate.blame.question import Question
+    from perfvcs.locate.blame.gauge import BlameMetric, Question
     from perfvcs.measure.rig import Rig
     from perfvcs.profile.benchmarkfilter import FilterWords
     from perfvcs.repository import Repository
@@ -95,7 +94,7 @@ def command(options: BlameOptions) -> None:
     Exits with 4 if there is nothing to blame.
     """
     from perfvcs.locate.blame.blames import asked, load, store
-    from perfvcs.locate.blame.question import NothingToBlame
+    from perfvcs.locate.blame.gauge import NothingToBlame
     from perfvcs.reports.blame import json, lines
     from perfvcs.reports.blamesarif import sarif
     from perfvcs.repository import Repository
@@ -145,7 +144,7 @@ def _question(rig: Rig, words: BlameWords, *, wait: bool) -> Question:
     which is measured where nothing is stored; raises UsageError where nothing says what.
     """
     from perfvcs.jobs import matrix
-    from perfvcs.locate.blame.question import moved, question, unchosen, without_verdict
+    from perfvcs.locate.blame.gauge import moved, question, unchosen, without_verdict
 
     cells, wanted = matrix(rig.config), words.benchmarks
     stored = _stored(rig.repository, words)

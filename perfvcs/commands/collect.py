@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from perfvcs.git.project import Project
     from perfvcs.hosts.tls import Scheduler
     from perfvcs.jobs.config import Config
-    from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
+    from perfvcs.measure.storedsession import CampaignOutcome
     from perfvcs.repository import Repository
 
 

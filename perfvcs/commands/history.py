@@ -57,7 +57,7 @@ def command(
     from perfvcs.history.overview import overview_of
     from perfvcs.repository import Repository
     from perfvcs.repository.arguments import read
-    from perfvcs.repository.strangers import elsewhere
+    from perfvcs.repository.lookup import elsewhere
 
     repository = Repository.find()
     asked = read(lambda: repository, names, wanted, way="several")

@@ -96,9 +96,8 @@ def command(options: JudgeOptions) -> None:
     """
     from perfvcs.judge.candidate import Target
     from perfvcs.judge.expectation import read as read_expectation
-    from perfvcs.judge.judgerequest import JudgeRequest
+    from perfvcs.judge.judgerequest import JudgeRequest, of_base
     from perfvcs.judge.ruling import judge
-    from perfvcs.judge.settings import of_base
     from perfvcs.judge.tournament import compete
     from perfvcs.reports.judge import json, lines, standing_lines
     from perfvcs.repository import Repository

@@ -16,9 +16,8 @@ from pathlib import Path
 from perfvcs.errors import CURES, PerfError, disk_is_full
 from perfvcs.git.changes import LARGE_FILE, WorkingChanges
 from perfvcs.git.command import GitError, git
-from perfvcs.git.localsettings import HOOKS, take_settings
 from perfvcs.git.project import Project
-from perfvcs.git.submodules import Wanted, fill
+from perfvcs.git.submodules import HOOKS, Wanted, fill, take_settings
 from perfvcs.system import disk
 from perfvcs.text.words import counted
 

@@ -19,8 +19,8 @@ from perfvcs.git.bundles import roots
 from perfvcs.jobs import matrix
 from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import Config
+from perfvcs.measure.buildinputs import overlay_source
 from perfvcs.measure.journal import Block, Described, Identity, Lost
-from perfvcs.measure.overlay import overlay_source
 from perfvcs.measure.product import Product
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites

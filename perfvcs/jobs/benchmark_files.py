@@ -11,8 +11,7 @@ from itertools import accumulate, islice, pairwise
 from typing import NamedTuple
 
 from perfvcs.check.change import Difference
-from perfvcs.git.blobs import ChangedFile
-from perfvcs.git.links import Links, TooManyLinks
+from perfvcs.git.blobs import ChangedFile, Links, TooManyLinks
 from perfvcs.jobs.commandwords import LONGEST_COMMAND, PYTHON, entered, started, words
 from perfvcs.jobs.configchanges import MOST_NAMED, Table, tables, texts
 from perfvcs.profile.rules import RULES_FILE

@@ -9,22 +9,18 @@ import ast
 import ctypes
 import re
 from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from itertools import chain
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from perfvcs.git.project import Project
 from perfvcs.jobs.benchmark_files import is_benchmark
-from perfvcs.jobs.ownfiles import OF_SUFFIX
-from perfvcs.jobs.sourcetext import MAKEFILE, QUOTED, without_comments
+from perfvcs.jobs.configchanges import Table
+from perfvcs.jobs.ownfiles import MAKEFILE, OF_SUFFIX, QUOTED, without_comments
 from perfvcs.jobs.spoken import is_data, speaking, texts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from perfvcs.git.project import Project
-    from perfvcs.jobs.configchanges import Table
 
 NAME = re.compile(r"[A-Za-z_]\w{0,200}")
 ASKED = re.compile(r"^[ \t]*#[ \t]*(?:el)?if(?:n?def)?\b([^\n]{1,1000})", re.MULTILINE)

@@ -10,15 +10,13 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from perfvcs.jobs.commandwords import ENTERING, entered, parts, started
 from perfvcs.jobs.makefile import Makefile
 from perfvcs.jobs.ownfiles import file_text
+from perfvcs.jobs.starter import Proposal
 from perfvcs.profile.rules import LARGEST_RULES
-
-if TYPE_CHECKING:
-    from perfvcs.jobs.starter import Proposal
 
 LONGEST_LINE = 1_000  # characters of a line that are searched
 MOST_FILES = 30  # scripts of a command, and those that they start

@@ -12,14 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from perfvcs.jobs import (
-    harnessoffers,
-    javaoffers,
-    makeoffers,
-    pythonoffers,
-    scriptlanguages,
-    starter,
-)
+from perfvcs.jobs import benchscripts, harnessoffers, javaoffers, makefile, pythonoffers, starter
 from perfvcs.jobs.benchscripts import (
     BENCHMARK_FOLDERS,
     MAYBE_FOLDERS,
@@ -29,7 +22,7 @@ from perfvcs.jobs.benchscripts import (
     commands,
     shell_of,
 )
-from perfvcs.jobs.npmscripts import direct, is_there
+from perfvcs.jobs.harnessoffers import direct, is_there
 from perfvcs.jobs.ownfiles import (
     file_text,
     language_of,
@@ -152,7 +145,7 @@ def _proposers(root: Path, lines: Counter[str]) -> Iterator[Callable[[Path], Ite
     for name in ranked:
         if name in packaged or (lines[name] and lines[name] >= least):
             yield PROPOSERS[name]
-    yield makeoffers.offers
+    yield makefile.offers
 
 
 def _of_scripts(
@@ -373,8 +366,8 @@ PROPOSERS: dict[str, Callable[[Path], Iterator[Proposal]]] = {
     "java": javaoffers.offers,
     "node": _node,
     "native": _native,
-    "perl": scriptlanguages.perl,
-    "lua": scriptlanguages.lua,
-    "ruby": scriptlanguages.ruby,
-    "shell": scriptlanguages.shell,
+    "perl": benchscripts.perl,
+    "lua": benchscripts.lua,
+    "ruby": benchscripts.ruby,
+    "shell": benchscripts.shell,
 }

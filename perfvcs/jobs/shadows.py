@@ -8,22 +8,17 @@ from __future__ import annotations
 import posixpath
 import re
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
+from perfvcs.git.blobs import ChangedFile
+from perfvcs.git.project import Project
 from perfvcs.jobs.benchmark_files import commands, is_benchmark, measures
 from perfvcs.jobs.commandwords import entered
-from perfvcs.jobs.configchanges import tables
-from perfvcs.jobs.sourcetext import MAKEFILE
+from perfvcs.jobs.configchanges import Table, tables
+from perfvcs.jobs.ownfiles import MAKEFILE
 from perfvcs.jobs.spoken import committed, inputs, is_data, making, named, texts
 from perfvcs.profile.rules import REGISTER_FILE, RULES_FILE
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from perfvcs.git.blobs import ChangedFile
-    from perfvcs.git.project import Project
-    from perfvcs.jobs.configchanges import Table
 
 MODULES = (".py", ".pyc", ".so", ".pyd")
 IMPORTED = r"(?m)(?:^\ufeff?|;)[ \t]{0,99}(?:import[ \t]+([^\n#;]{1,500})|from[ \t]+(\w+))"

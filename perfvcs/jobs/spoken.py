@@ -6,23 +6,17 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from perfvcs.git.blobs import CommittedFiles, contents
+from perfvcs.git.blobs import ChangedFile, CommittedFiles, contents
+from perfvcs.git.project import Project
 from perfvcs.jobs.benchmark_files import is_benchmark, of_jobs
 from perfvcs.jobs.commandwords import entered, started, words
-from perfvcs.jobs.configchanges import tables
-from perfvcs.jobs.ownfiles import OF_SUFFIX
-from perfvcs.jobs.sourcetext import MAKEFILE, without_comments
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
-    from perfvcs.git.blobs import ChangedFile
-    from perfvcs.git.project import Project
-    from perfvcs.jobs.configchanges import Table
+from perfvcs.jobs.configchanges import Table, tables
+from perfvcs.jobs.ownfiles import MAKEFILE, OF_SUFFIX, without_comments
 
 LARGEST = 1_000_000  # bytes of a file that is looked into
 MAKES = r"[bg]?make|ninja"

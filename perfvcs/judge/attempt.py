@@ -1,5 +1,6 @@
 """The plain executions of a job: as a user would start it, without perfvcs' variables, with empty
-shared folders, and where nothing that an earlier one wrote into its copy is left.
+shared folders, in a sandbox if asked, and where nothing that an earlier one wrote into its copy is
+left.
 """
 
 from __future__ import annotations
@@ -10,13 +11,16 @@ import re
 import shutil
 import tempfile
 import time
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from msgspec import structs
 
 from perfvcs.environment.variables import SEED_PLACEHOLDER, seeded
+from perfvcs.errors import UsageError
+from perfvcs.jobs.cell import Cell
 from perfvcs.judge.footprint import differing, digests, files, is_deletion, stamps
 from perfvcs.judge.plain import BASE, SAME_SEED, Plain, Side
 from perfvcs.launcher import LaunchOptions, launch
@@ -24,18 +28,32 @@ from perfvcs.launcher.execution import LaunchError, failure, name_command
 from perfvcs.launcher.namespaces import around, lacking, lacking_layers, layer
 from perfvcs.measure.blocks import draw
 from perfvcs.measure.executor import SHORTEST_TIMEOUT
+from perfvcs.measure.sites import Sites
 from perfvcs.native import start_folder
 from perfvcs.native.compiled import cache_folder
-from perfvcs.plugins.collector import OF_COPIES, CollectError
+from perfvcs.plugins.collector import OF_COPIES, CollectError, Run
 from perfvcs.system.executionresult import ExecutionResult
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
-    from perfvcs.jobs.cell import Cell
-    from perfvcs.judge.sandbox import Sandbox
-    from perfvcs.measure.sites import Sites
-    from perfvcs.plugins.collector import Run
+class Sandbox(NamedTuple):
+    """The rest of the disk is read-only for an execution, and there is no network."""
+
+    kept: tuple[Path, ...]
+
+    @classmethod
+    def of(cls, sites: Sites) -> Sandbox:
+        """The sandbox of a project; raises UsageError where the system allows none."""
+        if reason := lacking():
+            raise UsageError(f"--sandbox needs namespaces of Linux, and {reason}: leave it out")
+        return cls((sites.project.root, sites.home, cache_folder()))
+
+    def around(
+        self, scratch: Path, *writable: Path, layered: Path | None = None
+    ) -> tuple[str, ...]:
+        """The words that start an execution in it; ``layered`` as in ``namespaces.around``."""
+        kept = [*self.kept, *writable]
+        return around(scratch, kept, writable, network=False, layered=layered)
+
 
 ROUNDS = 5  # executions of each side before it is measured
 # where each has another input: what is wrong for one in ten is seen with a chance of 95 %

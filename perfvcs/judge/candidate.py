@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from perfvcs.errors import UsageError, system_reason
-from perfvcs.git.blobs import ChangedFile, changed_files
+from perfvcs.git.blobs import (
+    DEEPEST,
+    ChangedFile,
+    Links,
+    TooManyLinks,
+    changed_files,
+    committed_links,
+)
+from perfvcs.git.changes import WorkingChanges
 from perfvcs.git.command import GitError, git
-from perfvcs.git.links import DEEPEST, Links, TooManyLinks, committed_links
 from perfvcs.git.project import Project
 from perfvcs.git.submodules import LINK as SUBMODULE
+from perfvcs.git.submodules import Wanted
 from perfvcs.git.worktree import QUIET_CHECKOUT, CheckoutError, clone, refill
 from perfvcs.jobs.benchmark_files import by_kind, measures
-from perfvcs.jobs.configchanges import texts
+from perfvcs.jobs.configchanges import Table, texts
 from perfvcs.jobs.shadows import shadows
 from perfvcs.judge.deciding import ChangedPaths, deciding, needed
 from perfvcs.measure.product import Product
@@ -24,13 +33,6 @@ from perfvcs.profile.rules import REGISTER_FILE, RULES_FILE
 from perfvcs.repository.state import State
 from perfvcs.system.disk import remove
 from perfvcs.text.characters import shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from perfvcs.git.changes import WorkingChanges
-    from perfvcs.git.submodules import Wanted
-    from perfvcs.jobs.configchanges import Table
 
 NAMES = ("judged", "candidate", "judged-change")  # of the product: the first that is no revision
 RULES = (RULES_FILE, REGISTER_FILE)

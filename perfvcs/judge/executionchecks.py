@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import expm1, log, log1p
 from statistics import geometric_mean, median
-from typing import TYPE_CHECKING
 
+from perfvcs.check.change import Change
 from perfvcs.judge.attempt import ROUNDS
-from perfvcs.judge.guardcheck import PASSED, GuardCheck, worst
-from perfvcs.judge.plain import typical
+from perfvcs.judge.guardcheck import PASSED, GuardCheck, Word, worst
+from perfvcs.judge.plain import Plain, typical
 from perfvcs.profile.naming import is_whole
 from perfvcs.text.quantity import percent, quantities, quantity
 from perfvcs.text.words import CLOCKS, COUNTS, counted, listed, metric_name
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from perfvcs.check.change import Change
-    from perfvcs.judge.guardcheck import Word
-    from perfvcs.judge.plain import Plain
 
 APART = 0.05  # least difference between two ways to time, as a share, that says something
 FIFTH = 5  # the part of the plain pairs that may show a gain by chance

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
+from perfvcs.check.change import Change
 from perfvcs.check.executedwork import EXACT
 from perfvcs.errors import UsageError
 from perfvcs.text.words import CLOCKS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from perfvcs.check.change import Change
 
 Kind = Literal["faster", "not-slower", "smaller"]
 Decision = Literal["proved", "refuted", "not decided"]

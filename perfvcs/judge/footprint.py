@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Container, Iterable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+from perfvcs.system.disk import Stamp, stamp
 
 # what interpreters and test runners keep for themselves
 CACHES = ("__pycache__", ".pytest_cache", ".hypothesis", ".mypy_cache", ".perf", ".git")
 OWN = (".perf", ".git")
-Stamp = tuple[int, int, int]  # inode, size, time of the last change (ns)
 Stamps = dict[Path, dict[str, Stamp | None]]  # by folder and path; None: it is gone
 MOST_FILES = 20_000  # that are looked at in one folder
 MOST_BYTES = 100_000_000  # that are read in one folder
@@ -69,7 +67,7 @@ def stamps(folders: Iterable[Path]) -> Stamps:
     others would run, is among them.
     """
     return {
-        folder: {name: _stamp(f"{folder}/{name}") for name in files(folder, OWN)}
+        folder: {name: stamp(f"{folder}/{name}") for name in files(folder, OWN)}
         for folder in folders
     }
 
@@ -83,17 +81,9 @@ def differing(before: Stamps, after: Stamps) -> set[str]:
         new = after.get(folder, {})
         names |= {
             name
-            for name, stamp in old.items()
-            if (new[name] if name in new else _stamp(f"{folder}/{name}")) != stamp
+            for name, known in old.items()
+            if (new[name] if name in new else stamp(f"{folder}/{name}")) != known
         }
         if len(old) < MOST_FILES:
             names |= new.keys() - old
     return names
-
-
-def _stamp(file: str) -> Stamp | None:
-    try:
-        status = os.lstat(file)
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_ctime_ns

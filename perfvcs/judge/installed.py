@@ -1,10 +1,12 @@
-"""What is installed in the virtual environment of a candidate, and who brought it: dependencies
-from elsewhere, or the candidate, whose build can write anything there, into lists of files, too.
+"""What a candidate's build and commands left: in its copy, in the place of the base's benchmarks,
+and in its virtual environment. There it shows who brought something: dependencies from elsewhere,
+or the candidate, whose build can write anything there, into lists of files, too.
 """
 
 from __future__ import annotations
 
 import csv
+import filecmp
 import os
 import re
 import shutil
@@ -12,12 +14,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
+from perfvcs.git.blobs import ChangedFile
 from perfvcs.jobs.benchmark_files import commands
 from perfvcs.jobs.pythonneeds import normalized
-from perfvcs.jobs.shadows import BY_ITSELF
+from perfvcs.jobs.shadows import BY_ITSELF, shadows
 from perfvcs.jobs.spoken import Spoken, committed
+from perfvcs.judge.footprint import files
 from perfvcs.judge.guardcheck import PASSED, GuardCheck
-from perfvcs.judge.spoilt import same
 from perfvcs.measure.held import stamps
 from perfvcs.measure.pythons import InstallError
 from perfvcs.measure.virtualenv import VOLATILE
@@ -32,6 +35,42 @@ if TYPE_CHECKING:
 
     # installs distributions, as name==version, into a folder; raises InstallError
     Bring = Callable[[Sequence[str], Path], None]
+
+
+def replaced(candidate: Candidate, base: Path, copy: Path) -> list[str]:
+    """The files that measure or judge and are others in the ``copy`` of a candidate than it was
+    laid out with; not those of which the copy of the ``base`` has the same, or which are no longer
+    as they were there, too.
+    """
+    own = {*candidate.changed} - {*candidate.restored}
+    return [
+        path
+        for path in candidate.measuring
+        if not same(laid := candidate.folder / path, copy / path)
+        and not same(copy / path, base / path)
+        and (path in own or same(laid, base / path))
+    ]
+
+
+def standing_in(
+    project: Project, candidate: Candidate, base: Path, copy: Path, end: str = ""
+) -> list[str]:
+    """The files that were made in the ``copy`` of a candidate alone, and stand in the place of what
+    measures; only those whose names ``end`` so.
+    """
+    new = {*files(copy)} - {*files(base)} - candidate.listed
+    added = [ChangedFile(path, "A", "100644") for path in sorted(new) if path.endswith(end)]
+    return shadows(project, candidate.base, added, candidate.table)
+
+
+def same(file: Path, other: Path) -> bool:
+    """Whether two files have the same content, or lead to the same."""
+    filecmp.clear_cache()  # it goes by size and time, which a program can restore
+    try:
+        return file.is_symlink() == other.is_symlink() and filecmp.cmp(file, other, shallow=False)
+    except OSError:  # only one of them is there
+        return False
+
 
 LARGEST = 100_000  # bytes of a file of an environment that is looked into
 STARTED = re.compile(r"^import[ \t][^\n]*", re.MULTILINE)  # the lines of a .pth that Python runs

@@ -1,40 +1,95 @@
-"""What `perf judge` is asked, and what of that one judgement and a tournament do alike."""
+"""What `perf judge` is asked, by the settings of the base, and what of that one judgement and a
+tournament do alike.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import os
 import time
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import structs
+
 from perfvcs.errors import UsageError, system_reason
-from perfvcs.jobs.configchanges import tables
-from perfvcs.judge.candidate import NAMES, apart, laid_out
-from perfvcs.judge.correctness import Correctness
-from perfvcs.judge.hiddenfiles import HiddenFiles
+from perfvcs.git.blobs import CommittedFiles, Unreadable
+from perfvcs.jobs.config import BadConfig, Config
+from perfvcs.jobs.config import read as read_config
+from perfvcs.jobs.configchanges import Table, tables
+from perfvcs.judge.candidate import NAMES, Candidate, Target, apart, laid_out
+from perfvcs.judge.correctness import Correctness, HiddenFiles
 from perfvcs.judge.safeguard import lasting
-from perfvcs.judge.trials import Trials
+from perfvcs.judge.trials import Trials, Unaffordable
 from perfvcs.measure.executor import SHORTEST_TIMEOUT
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
+from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE
 from perfvcs.repository.state import State
+from perfvcs.system.foreign import content, toml
 from perfvcs.text.quantity import duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from perfvcs.check.change import Report
     from perfvcs.check.method import CheckRequest
     from perfvcs.git.project import Project
-    from perfvcs.jobs.configchanges import Table
-    from perfvcs.judge.candidate import Candidate, Target
     from perfvcs.judge.expectation import Expectation
-    from perfvcs.judge.trials import Unaffordable
     from perfvcs.measure.request import Request
     from perfvcs.repository import Repository
+
+
+class Settings(NamedTuple):
+    """perf.toml, as its tables and as what it means; ``committed``: it is the base's."""
+
+    table: Table
+    config: Config
+    committed: bool
+
+
+def of_base(project: Project, base: str) -> Settings:
+    """The base's perf.toml; the working tree's where the base has none.
+
+    Files of the overlay that the base has are its own on both sides; every execution has a home of
+    its own. Raises UsageError.
+    """
+    files = CommittedFiles(project)
+    try:
+        text = files.text(base, RULES_FILE, LARGEST_RULES)
+    except Unreadable as error:
+        raise BadConfig(f"{RULES_FILE} of {base[:10]} cannot be read: {error}") from None
+    committed = text is not None
+    if text is None:
+        text = _here(project)
+    table = toml(text, lambda why: BadConfig(f"{RULES_FILE} of {base[:10]} is not TOML: {why}"))
+    config = read_config(table)
+    entries = [os.path.normpath(entry) for entry in config.overlay]
+    files.ask([base], *entries)
+    loose = tuple(entry for entry in entries if not _has(files, base, entry))
+    # what an execution leaves in a home makes no later one faster
+    jobs = tuple(structs.replace(job, isolate=True) for job in config.job)
+    return Settings(table, structs.replace(config, overlay=loose, job=jobs), committed)
+
+
+def _has(files: CommittedFiles, base: str, entry: str) -> bool:
+    known = files.of(base, entry)
+    return bool(known.blob or known.why)  # a folder has no blob, but is there
+
+
+def _here(project: Project) -> str:
+    try:
+        return content(project.root / RULES_FILE, LARGEST_RULES).decode("utf-8")
+    except FileNotFoundError:
+        raise UsageError(
+            f"there is no {RULES_FILE}: make one with `perf init`, or compare two commands with"
+            " `perf check --against`"
+        ) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadConfig(f"{RULES_FILE} cannot be read: {error}") from None
+
 
 BUDGET = 120.0  # seconds
 MARK = 8  # characters

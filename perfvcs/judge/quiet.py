@@ -5,21 +5,16 @@ effect that could have been found.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from math import expm1, log, sqrt
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from perfvcs.profile import Profile
 from perfvcs.profile.naming import labelled
 from perfvcs.profile.rules import USUAL_DELTA
-from perfvcs.profile.summary import Measured
+from perfvcs.profile.summary import Measured, Summary
 from perfvcs.text.words import CLOCKS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from perfvcs.profile import Profile
-    from perfvcs.profile.summary import Summary
 
 FEWEST = 6  # executions of the base, below which an interval says nothing
 # the chance that a quiet machine is called restless in one judgement

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from perfvcs.judge.candidate import Candidate, Target
     from perfvcs.judge.judgerequest import JudgeRequest
     from perfvcs.judge.plain import Plain
-    from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.progress import Progress
     from perfvcs.measure.rig import Rig
+    from perfvcs.measure.storedsession import CampaignOutcome
     from perfvcs.profile import Profile
     from perfvcs.repository.state import State
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from perfvcs.check.change import exceeded
+from perfvcs.check.change import Change, LimitVerdict, exceeded
 from perfvcs.judge.executionchecks import examine_executions
 from perfvcs.judge.guardcheck import PASSED, GuardCheck, said_by, worst
-from perfvcs.judge.plain import BASE
+from perfvcs.judge.plain import BASE, Plain
 from perfvcs.plugins.collector import OF_COPIES
 from perfvcs.profile.naming import is_whole, labelled
 from perfvcs.text.quantity import percent, quantity
@@ -19,9 +19,7 @@ from perfvcs.text.words import CLOCKS, counted, listed, plural
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from perfvcs.check.change import Change, LimitVerdict
     from perfvcs.judge.candidate import Candidate
-    from perfvcs.judge.plain import Plain
     from perfvcs.judge.quiet import Trust
     from perfvcs.profile import Profile
 

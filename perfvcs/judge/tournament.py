@@ -19,16 +19,15 @@ from perfvcs.judge.candidate import Candidate, Target
 from perfvcs.judge.expectation import gain_of, is_better
 from perfvcs.judge.guardcheck import Rejected
 from perfvcs.judge.ruling import Cost, Ruling, beforehand, decided, rejected, unmeasured
-from perfvcs.judge.trials import Unaffordable
+from perfvcs.judge.trials import Trials, Unaffordable
 from perfvcs.measure.product import MOST_PRODUCTS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perfvcs.judge.judgerequest import JudgeRequest
-    from perfvcs.judge.trials import Trials
-    from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.rig import Rig
+    from perfvcs.measure.storedsession import CampaignOutcome
     from perfvcs.repository.state import State
 
 FORMAT = "perfvcs-tournament/1"
@@ -116,8 +115,7 @@ def _measure(
 ) -> CampaignOutcome:
     """Measure all in one session, and note the ruling on each."""
     from perfvcs.measure.budget import run
-    from perfvcs.measure.outcome import CampaignOutcome
-    from perfvcs.measure.storedsession import opened
+    from perfvcs.measure.storedsession import CampaignOutcome, opened
 
     outcome = CampaignOutcome()
     if not competitors:

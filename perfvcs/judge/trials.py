@@ -4,37 +4,30 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import PerfError
-from perfvcs.judge.attempt import Attempt
-from perfvcs.judge.footprint import differing, stamps
+from perfvcs.judge.attempt import Attempt, Sandbox
+from perfvcs.judge.footprint import Stamps, differing, stamps
 from perfvcs.judge.guardcheck import GuardCheck, Rejected
-from perfvcs.judge.installed import NOTHING, Installed, installed
-from perfvcs.judge.plain import BASE, Side, typical
-from perfvcs.judge.sandbox import Sandbox
-from perfvcs.judge.spoilt import replaced, standing_in
+from perfvcs.judge.installed import NOTHING, Installed, installed, replaced, standing_in
+from perfvcs.judge.plain import BASE, Plain, Side, typical
 from perfvcs.measure.executor import LocalExecutor, Wanted
-from perfvcs.plugins.collector import OF_COPIES
+from perfvcs.plugins.collector import OF_COPIES, Observations, Run
 from perfvcs.repository.seals import remove_foreign
 from perfvcs.text.quantity import quantities
 from perfvcs.text.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from contextlib import ExitStack
 
     from perfvcs.git.project import Project
     from perfvcs.judge.candidate import Candidate
-    from perfvcs.judge.correctness import Correctness
-    from perfvcs.judge.footprint import Stamps
-    from perfvcs.judge.hiddenfiles import HiddenFiles
-    from perfvcs.judge.plain import Plain
+    from perfvcs.judge.correctness import Correctness, HiddenFiles
     from perfvcs.measure.journal import Identity
     from perfvcs.measure.sites import SiteKind, Sites
     from perfvcs.measure.tally import Tally
-    from perfvcs.plugins.collector import Observations, Run
 
 AMONG = 5  # blocks, after which one more of each side runs
 SHARE = 0.25  # of the budget for all of them

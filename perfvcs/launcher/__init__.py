@@ -29,8 +29,7 @@ from perfvcs.launcher.execution import (
     name_command,
     not_started,
 )
-from perfvcs.launcher.launchreport import VERSION, executed, left_running, read_report
-from perfvcs.launcher.orphans import stop_orphans
+from perfvcs.launcher.launchreport import VERSION, executed, left_running, read_report, stop_orphans
 from perfvcs.native import native_folder
 from perfvcs.native.compiled import NotCompiled, compiled
 from perfvcs.system import children

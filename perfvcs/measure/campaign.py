@@ -16,19 +16,22 @@ from perfvcs.check.method import CheckRequest
 from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.measure.announcement import announced, choose, differing, intact, unfinished, variables
-from perfvcs.measure.asconfigured import is_present_build
 from perfvcs.measure.blocks import ORDER_NAME
-from perfvcs.measure.budget import Budget, Changed, run, spend
+from perfvcs.measure.budget import Budget, Changed, run, settle_jobs, spend
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
-from perfvcs.measure.outcome import CampaignOutcome
 from perfvcs.measure.product import read_all
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.rig import Rig, product_states, versions
 from perfvcs.measure.session import Session
-from perfvcs.measure.settling import settle_jobs
 from perfvcs.measure.site import Version
-from perfvcs.measure.storedsession import kept, opened, turn_times
+from perfvcs.measure.storedsession import (
+    CampaignOutcome,
+    is_present_build,
+    kept,
+    opened,
+    turn_times,
+)
 from perfvcs.profile import Profile
 from perfvcs.profile.summary import Header
 from perfvcs.repository import Repository

@@ -25,11 +25,11 @@ from perfvcs.text.quantity import duration
 from perfvcs.text.words import COUNTS, counted, listed
 
 if TYPE_CHECKING:
-    from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
     from perfvcs.measure.session import Session
     from perfvcs.measure.sites import Sites
+    from perfvcs.measure.storedsession import CampaignOutcome
     from perfvcs.profile import Profile
     from perfvcs.repository.state import State
 

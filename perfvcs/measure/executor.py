@@ -20,8 +20,8 @@ from perfvcs.environment.host import Facts, facts
 from perfvcs.errors import PerfError
 from perfvcs.measure.blocks import draw, turns
 from perfvcs.measure.budget import CellSeries
-from perfvcs.measure.executionfolders import ExecutionFolders
 from perfvcs.measure.journal import Block, Identity
+from perfvcs.measure.originals import ExecutionFolders
 from perfvcs.measure.sites import FirstExecution, SiteKind, Sites
 from perfvcs.measure.tally import About, CellPlace, Tally, profile_of
 from perfvcs.plugins.collector import CollectError, Observations, Run

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from perfvcs.repository import seals
-from perfvcs.system.disk import remove
+from perfvcs.system.disk import remove, stamped
 from perfvcs.text.words import listed
 
 SEAL = ".seal"  # in an environment
@@ -292,13 +292,7 @@ def stamps(top: Path, within: Container[str] | None = None) -> Stamps:
             for entry in entries:
                 name, status = below + entry.name, entry.stat(follow_symlinks=False)
                 if not stat.S_ISDIR(status.st_mode):
-                    all_stamps[name] = [
-                        status.st_mode,
-                        status.st_size,
-                        status.st_mtime_ns,
-                        status.st_ctime_ns,
-                        status.st_ino,
-                    ]
+                    all_stamps[name] = [*stamped(status)]
                     continue
                 all_stamps[name] = [status.st_mode]
                 if within is None or name in within:

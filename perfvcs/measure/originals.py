@@ -1,20 +1,26 @@
-"""The files that the executions in a checkout began with: shows when an execution changed one."""
+"""The files of executions: those in a checkout that they begin with, which shows when one changed
+another, and the folders for temporary files, and a home, that each has for itself.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from perfvcs.errors import system_reason
 from perfvcs.git.changes import rewritten, tracked
 from perfvcs.jobs.workload import Workload
 from perfvcs.measure.held import stamps
 from perfvcs.plugins.collector import CollectError
+from perfvcs.repository.leftovers import TEMPORARY, usual
+from perfvcs.system.disk import remove, stamp
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import listed
-
-Stamp = tuple[int, ...]
 
 
 class Originals:
@@ -31,7 +37,12 @@ class Originals:
         for entry in self._overlay:
             paths = (folder / entry).rglob("*") if (folder / entry).is_dir() else [folder / entry]
             names += [str(path.relative_to(folder)) for path in paths]
-        self._stamps = {name: stamp for name in names if (stamp := _stamp(f"{folder}/{name}"))}
+        present_ones = {name: stamp(f"{folder}/{name}") for name in names}
+        self._stamps = {
+            name: present
+            for name, present in present_ones.items()
+            if present is not None and not stat.S_ISDIR(present[0])
+        }
         self._sources: dict[Workload, dict[str, str]] = {}
         self._inputs: dict[Workload, object] = {}
         self._changed: dict[str, None] = {}
@@ -64,8 +75,8 @@ class Originals:
 
         Takes 2 µs for each file, after an execution.
         """
-        now = {name: _stamp(f"{self.folder}/{name}") for name in self._stamps if self._ran}
-        seen = [name for name, stamp in now.items() if stamp != self._stamps[name]]
+        now = {name: stamp(f"{self.folder}/{name}") for name in self._stamps if self._ran}
+        seen = [name for name, present in now.items() if present != self._stamps[name]]
         self._ran = False
         if seen:
             overlaid = [
@@ -75,7 +86,7 @@ class Originals:
             ]
             other = rewritten(self.folder, [name for name in seen if name not in overlaid])
             self._changed |= dict.fromkeys([*overlaid, *other])
-            self._stamps |= {name: stamp for name, stamp in now.items() if stamp is not None}
+            self._stamps |= {name: present for name, present in now.items() if present is not None}
         if not self._changed:
             return ""
         return (
@@ -110,7 +121,7 @@ class Originals:
         if type(workload) is not Workload or not self._sources[workload]:
             return None
         path = self.folder / workload.name
-        return stamps(path) if path.is_dir() else _stamp(str(path))
+        return stamps(path) if path.is_dir() else stamp(path)
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -120,12 +131,77 @@ def _walk(folder: Path) -> Iterator[tuple[str, list[str], list[str]]]:
         yield parent, folders, files
 
 
-def _stamp(path: str) -> Stamp | None:
-    """The stamp by which a change of a file or link is seen; None for anything else."""
-    try:
-        status = os.lstat(path)
-    except OSError:
-        return None
-    if stat.S_ISDIR(status.st_mode):
-        return None
-    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+# XDG base directories: https://specifications.freedesktop.org/basedir-spec/latest/
+OF_A_HOME = {
+    "HOME": "",
+    "XDG_CACHE_HOME": ".cache",
+    "XDG_CONFIG_HOME": ".config",
+    "XDG_DATA_HOME": ".local/share",
+    "XDG_RUNTIME_DIR": ".run",
+    "XDG_STATE_HOME": ".local/state",
+}
+
+
+class ExecutionFolders:
+    """The folders of the executions of a session, in one below the ``usual`` place, or below
+    ``fallback`` where that may not be written; ``warning`` says so.
+
+    Removed with everything in it by ``close``; what a killed process left, by the sweep before the
+    next measurement.
+    """
+
+    def __init__(self, env: Mapping[str, str], fallback: Path) -> None:
+        self.warning = ""
+        asked = usual(env)
+        try:
+            self.folder, self._lock = _made(asked)
+        except OSError as error:
+            self.warning = (
+                f"{asked} cannot be written ({system_reason(error)}): executions get temporary"
+                f" folders in {fallback}: set TMPDIR to another folder"
+            )
+            self.folder, self._lock = _made(fallback)
+
+    @contextmanager
+    def fresh(
+        self, env: Mapping[str, str], *, kept: Container[str] = (), isolate: bool = False
+    ) -> Iterator[dict[str, str]]:
+        """The environment of an execution with empty folders of its own, which are removed after
+        it; ``isolate``: with a home, too. Variables that are ``kept`` stay.
+
+        Raises CollectError.
+        """
+        named = [TEMPORARY[0], *(name for name in TEMPORARY[1:] if name in env)]
+        places = dict.fromkeys(named, self.folder / "t")
+        if isolate:
+            places |= {name: self.folder / "h" / part for name, part in OF_A_HOME.items()}
+        places = {name: path for name, path in places.items() if name not in kept}
+        try:
+            for path in dict.fromkeys(places.values()):
+                path.mkdir(parents=True, mode=0o700, exist_ok=isolate)
+            yield {**env, **{name: str(path) for name, path in places.items()}}
+        except FileExistsError:
+            raise CollectError(
+                f"what an execution left in {self.folder} cannot be removed: remove it by hand",
+                lasting=True,
+            ) from None
+        finally:
+            for name in ("t", "h"):
+                remove(self.folder / name)
+
+    def close(self) -> None:
+        """Removes all of it."""
+        remove(self.folder)
+        os.close(self._lock)
+
+
+def _made(place: Path) -> tuple[Path, int]:
+    """A folder below ``place``, and the descriptor that holds it; raises OSError."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f"perfvcs-{os.getpid():010d}-", dir=place))
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if folder.exists():  # nobody took it for abandoned before it was locked
+            return folder, descriptor
+        os.close(descriptor)

@@ -18,11 +18,10 @@ from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
 from perfvcs.git.worktree import checkout, is_binary, renew
 from perfvcs.jobs.config import Config, PythonTable
-from perfvcs.measure.buildinputs import variables
+from perfvcs.measure.buildinputs import files_of, lay, variables
 from perfvcs.measure.builds import BuildError, Builds, key_of, run_build
 from perfvcs.measure.held import rest
 from perfvcs.measure.originals import Originals
-from perfvcs.measure.overlay import files_of, lay
 from perfvcs.measure.product import Product
 from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
 from perfvcs.measure.recipe import Recipe

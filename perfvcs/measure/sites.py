@@ -31,10 +31,10 @@ from perfvcs.native import start_folder
 from perfvcs.plugins.collector import OF_COPIES, CollectError, Run
 from perfvcs.profile import FIRST_OUTPUT, FIRST_WALL, TRACED_WALL, Environment, Job, Reached
 from perfvcs.profile.buildidentity import DEPENDENCIES
+from perfvcs.system.disk import Stamp, stamp
 from perfvcs.text.words import listed
 
 BuildFlags = tuple[str, ...]
-Stamp = tuple[int, int, int] | None  # of a file: inode, size, time of the last change (ns)
 
 
 class SiteKind(NamedTuple):
@@ -91,7 +91,7 @@ class Sites:
             cell.collector.flags(shlex.split(cell.cmd)[0]) if config.build else () for cell in cells
         ]
         self._sites: dict[tuple[int, int, BuildFlags], Site] = {}
-        self._texts: dict[tuple[Path, Workload | None], tuple[str, Stamp]] = {}
+        self._texts: dict[tuple[Path, Workload | None], tuple[str, Stamp | None]] = {}
         self._programs: dict[tuple[Path, str], str] = {}  # that the commands on the sites ran
         self._notes: dict[str, None] = {}  # what versions did to the workloads that they share
         self.built: Callable[[Path], None] = lambda _: None  # called with what was built
@@ -359,8 +359,8 @@ class Sites:
         if cell.workload is None:
             return ""
         key, folder = (site.folder, cell.workload), self.home / "workloads"
-        text, stamp = self._texts.get(key, ("", None))
-        if key in self._texts and stamp == _stamp(text, folder):
+        text, made = self._texts.get(key, ("", None))
+        if key in self._texts and made == _stamp(text, folder):
             return text
         if key in self._texts:
             name = cell.workload.name
@@ -370,12 +370,6 @@ class Sites:
         return text
 
 
-def _stamp(text: str, folder: Path) -> Stamp:
+def _stamp(text: str, folder: Path) -> Stamp | None:
     """The stamp by which a change of a generated file is seen; None for other workloads."""
-    if not text.startswith(f"{folder}/"):
-        return None
-    try:
-        status = Path(text).stat()
-    except OSError:
-        return None
-    return status.st_ino, status.st_size, status.st_ctime_ns
+    return stamp(text) if text.startswith(f"{folder}/") else None

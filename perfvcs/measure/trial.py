@@ -23,12 +23,18 @@ from perfvcs.launcher.execution import UNNOTICED
 from perfvcs.measure.budget import Budget
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Progress, Reasons
-from perfvcs.measure.reason import TAKES_LONG, Reason
-from perfvcs.measure.repair import quicker, repair
+from perfvcs.measure.repair import (
+    TAKES_LONG,
+    Reason,
+    changes_of_code,
+    quicker,
+    repair,
+    telling,
+    telling_suite,
+)
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
-from perfvcs.measure.tellingtests import changes_of_code, telling, telling_suite
 from perfvcs.plan.expected import Estimate, about
 from perfvcs.repository import Repository
 from perfvcs.text.quantity import duration

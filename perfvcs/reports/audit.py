@@ -30,9 +30,9 @@ from perfvcs.text.words import counted, metric_name, metric_rank
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change
-    from perfvcs.measure.outcome import CampaignOutcome
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
+    from perfvcs.measure.storedsession import CampaignOutcome
     from perfvcs.profile.rules import Rules
 
 LIMIT = 0.02  # false alarms that a gate is still trusted with

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from perfvcs.check.text import command_of, stepped
 from perfvcs.locate.blame.cause import NO_FUNCTION, AuxiliaryTrial, Blame, Count, SuspectFunction
 from perfvcs.locate.blame.kinds import OTHER
-from perfvcs.locate.sources.definitions import FILE, MODULE, is_hunk
+from perfvcs.locate.sources.parts import FILE, MODULE, is_hunk
 from perfvcs.profile.naming import typed
 from perfvcs.text.characters import COLUMNS
 from perfvcs.text.document import filled, json_text

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.markdown import FalseAlarms
     from perfvcs.check.movement import JobUnit
-    from perfvcs.measure.outcome import CampaignOutcome
+    from perfvcs.measure.storedsession import CampaignOutcome
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter
     from perfvcs.profile.summary import Header
     from perfvcs.repository.criteria import Criteria

@@ -42,11 +42,11 @@ def measure(
     where nobody names both revisions. ``select`` leaves out what the change cannot touch, but for
     one in so many (0: all of it).
     """
-    from perfvcs.measure.asconfigured import outdated
     from perfvcs.measure.campaign import settle
     from perfvcs.measure.counting import count
     from perfvcs.measure.product import read_all
     from perfvcs.measure.rig import product_states
+    from perfvcs.measure.storedsession import outdated
 
     repository = rig.repository
     if not request.committed:

@@ -15,7 +15,7 @@ from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.reports.commitprofiles import CommitProfiles, ProfileCount
 from perfvcs.reports.trends import MetricTrend, cells, trends
 from perfvcs.repository.benchmarks import has_line
-from perfvcs.repository.strangers import elsewhere
+from perfvcs.repository.lookup import elsewhere
 from perfvcs.text.characters import COLUMNS, aligned, columns, shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import change

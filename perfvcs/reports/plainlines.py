@@ -16,7 +16,7 @@ from perfvcs.text.words import apart, counted, metric_name, metric_rank, named
 
 if TYPE_CHECKING:
     from perfvcs.history.finding import Finding
-    from perfvcs.measure.outcome import CampaignOutcome
+    from perfvcs.measure.storedsession import CampaignOutcome
     from perfvcs.profile import Profile
 
 

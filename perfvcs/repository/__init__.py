@@ -19,8 +19,7 @@ from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.index import Index
 from perfvcs.profile.units import in_base_units
 from perfvcs.repository import leftovers, seals
-from perfvcs.repository.state import State, States
-from perfvcs.repository.workingtree import WorkingTree
+from perfvcs.repository.state import State, States, WorkingTree
 from perfvcs.store import Store
 from perfvcs.system.lock import Locked, hold
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -17,11 +16,9 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.profile.benchmarkfilter import EVERYTHING, NO_WORDS, BenchmarkFilter, FilterWords, Way
 from perfvcs.profile.naming import Benchmark, Kind, brief, typed
+from perfvcs.repository import Repository
 from perfvcs.repository.benchmarks import benchmarks, configured_only, filtered, jobs_called
 from perfvcs.repository.lookup import called
-
-if TYPE_CHECKING:
-    from perfvcs.repository import Repository
 
 Find = Callable[[], "Repository"]
 BEHIND_DASHES = "-- {}"  # how most commands take a benchmark that is called like a revision

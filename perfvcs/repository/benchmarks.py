@@ -5,7 +5,7 @@ somebody's words mean among them.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,6 @@ from perfvcs.profile.rules import RULES_FILE
 from perfvcs.text.words import ambiguous
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from perfvcs.index.lines import Line
     from perfvcs.jobs.cell import Cell
     from perfvcs.profile import Job

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from perfvcs.check.change import Difference, JudgedBy
+from perfvcs.check.change import Change, Difference, JudgedBy
 from perfvcs.check.register import LARGEST_REGISTER, lowered, parse
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import Ancestry
@@ -20,11 +20,12 @@ from perfvcs.git.blobs import (
     ChangedFile,
     CommittedFile,
     CommittedFiles,
+    Links,
     Unreadable,
     changed_files,
+    committed_links,
 )
 from perfvcs.git.command import GitError
-from perfvcs.git.links import Links, committed_links
 from perfvcs.profile.naming import labelled
 from perfvcs.profile.rules import LARGEST_RULES, REGISTER_FILE, RULES_FILE, LoweredLimit, Rules
 from perfvcs.system.foreign import content, toml
@@ -34,7 +35,6 @@ from perfvcs.text.words import counted, metric_name
 
 if TYPE_CHECKING:
     from perfvcs.check.acceptance import Acceptance
-    from perfvcs.check.change import Change
     from perfvcs.git.project import Project
     from perfvcs.jobs.configchanges import Table
     from perfvcs.profile.summary import Measured

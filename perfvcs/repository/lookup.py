@@ -1,4 +1,6 @@
-"""Which stored profiles names mean."""
+"""Which stored profiles names mean, and how many are stored of commits that are not in the
+repository.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from perfvcs.errors import UsageError, nearest
+from perfvcs.git.ancestry import CommitDates
 from perfvcs.git.project import UnknownRevision
-from perfvcs.profile.benchmarkfilter import EVERYTHING
+from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.profile.naming import typed
+from perfvcs.repository import Repository
+from perfvcs.text.words import counted, listed, plural
 
 if TYPE_CHECKING:
     from perfvcs.index import Index
-    from perfvcs.profile.benchmarkfilter import BenchmarkFilter
-    from perfvcs.repository import Repository
 
 
 def called(index: Index, name: str) -> list[str]:
@@ -66,3 +69,22 @@ def _of(index: Index, name: str, paths: Sequence[str], benchmarks: BenchmarkFilt
         hint = nearest(benchmarks.text, dict.fromkeys(job.label for job in there.values()), typed)
         raise UsageError(f"`{name}` has no profiles of `{benchmarks.text}`{hint}")
     return chosen
+
+
+def elsewhere(repository: Repository) -> str:
+    """How many there are, of which commits, and the cure, as the end of a message that nothing is
+    stored here; empty where there are none.
+    """
+    dates = CommitDates(repository.project.root)
+    try:
+        missing = sorted(commit for commit in repository.index.commits() if not dates.of(commit))
+    finally:
+        dates.close()
+    count = sum(repository.index.counts(missing).values())
+    if not count:
+        return ""
+    commits = listed([commit[:10] for commit in missing])
+    return (
+        f"; {counted(count, 'profile')} {plural(count, 'is', 'are')} stored for commits that are"
+        f" not in this repository ({commits}): fetch them, or import with --commit or --map"
+    )

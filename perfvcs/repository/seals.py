@@ -8,21 +8,16 @@ other counts, and at the end all others are removed.
 
 from __future__ import annotations
 
-import os
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perfvcs.system import disk
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 # below `.perf`: of builds, and of environments with what leads to them
 SEALS = ("builds/*/digest", "python/*/.complete", "python/*/.seal", "python/*.same")
-Stamp = tuple[int, int, int, int]  # inode, size, times of the last changes (ns)
 # the known ones below each `.perf` in which this process measures
-_watched: dict[Path, dict[Path, Stamp]] = {}
+_watched: dict[Path, dict[Path, disk.Stamp]] = {}
 
 
 @contextmanager
@@ -44,7 +39,7 @@ def write(path: Path, content: bytes) -> None:
 
 def renew(path: Path) -> None:
     """Note that a seal is as this process left it."""
-    stamp = _stamp(path)
+    stamp = disk.stamp(path)
     for known in _known(path):
         if stamp is not None:
             known[path] = stamp
@@ -54,7 +49,7 @@ def holds(path: Path) -> bool:
     """Whether a seal was there before anything ran, or is this process's own; so is any where
     nothing is measured.
     """
-    stamp = _stamp(path)
+    stamp = disk.stamp(path)
     return all(known.get(path) == stamp for known in _known(path))
 
 
@@ -68,19 +63,12 @@ def remove_foreign(home: Path) -> list[Path]:
     return foreign
 
 
-def _known(path: Path) -> Iterator[dict[Path, Stamp]]:
+def _known(path: Path) -> Iterator[dict[Path, disk.Stamp]]:
     return (known for home, known in _watched.items() if path.is_relative_to(home))
 
 
-def _present(home: Path) -> Iterator[tuple[Path, Stamp]]:
+def _present(home: Path) -> Iterator[tuple[Path, disk.Stamp]]:
     for pattern in SEALS:
         for path in home.glob(pattern):
-            if stamp := _stamp(path):
+            if stamp := disk.stamp(path):
                 yield path, stamp
-
-
-def _stamp(path: Path) -> Stamp | None:
-    with suppress(OSError):
-        status = os.lstat(path)
-        return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-    return None

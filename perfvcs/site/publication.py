@@ -17,7 +17,7 @@ from perfvcs.git.forge import Forge, usual
 from perfvcs.git.project import Project
 from perfvcs.history.record import HistoryRecord, read
 from perfvcs.repository import Repository
-from perfvcs.repository.strangers import elsewhere
+from perfvcs.repository.lookup import elsewhere
 from perfvcs.site import front, seriespage
 from perfvcs.site.branches import Branches
 from perfvcs.site.commits import Commits, changes_key, changes_page, commit_list

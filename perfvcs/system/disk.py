@@ -27,6 +27,7 @@ UNSUPPORTED = (
 )
 OPEN_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO is opened at once, and refused
 IN_THE_WAY = (errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR)
+Stamp = tuple[int, int, int, int, int]  # mode, size, times of the last changes (ns), inode
 
 
 def write(path: Path, content: bytes | mmap, mode: int | None = None) -> None:
@@ -42,6 +43,21 @@ def write(path: Path, content: bytes | mmap, mode: int | None = None) -> None:
             _write_named(folder, path.name, content, mode)
     finally:
         os.close(folder)
+
+
+def stamp(path: Path | str) -> Stamp | None:
+    """The stamp by which a change of a file, link or folder is seen; None where there is none."""
+    try:
+        return stamped(os.lstat(path))
+    except OSError:
+        return None
+
+
+def stamped(status: os.stat_result) -> Stamp:
+    """What the system says of a file that another one would not have; nobody but root can set the
+    time of an inode's last change.
+    """
+    return status.st_mode, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def is_stream(path: Path) -> bool:

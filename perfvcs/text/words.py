@@ -32,6 +32,15 @@ PLURALS = {  # of words that have one
 ELLIPSIS = "…"  # what ``shorten`` puts in the middle of a long name
 
 
+def wordset(text: str) -> frozenset[str]:
+    """The words of a text: a set that would take a line for each of them.
+
+    >>> sorted(wordset("sort qsort"))
+    ['qsort', 'sort']
+    """
+    return frozenset(text.split())
+
+
 def plural(count: int, noun: str, several: str = "") -> str:
     """A noun as it stands behind a number.
 

@@ -23,11 +23,11 @@ from perfvcs.hosts.tls import Scheduler
 from perfvcs.jobs.config import Config, load
 from perfvcs.measure.announcement import unfinished
 from perfvcs.measure.campaign import collect, resume
-from perfvcs.measure.outcome import CampaignOutcome
 from perfvcs.measure.progress import Progress
 from perfvcs.measure.request import Request, digest
 from perfvcs.measure.rig import Rig
 from perfvcs.measure.session import CollectFailed
+from perfvcs.measure.storedsession import CampaignOutcome
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.reports.audit import distrusted
 from perfvcs.repository import Repository

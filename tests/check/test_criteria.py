@@ -14,8 +14,7 @@ from samples import interleaved, noisy
 
 from perfvcs.check.answer import criteria
 from perfvcs.check.change import Difference, JudgedBy
-from perfvcs.git.blobs import ChangedFile
-from perfvcs.git.links import Links
+from perfvcs.git.blobs import ChangedFile, Links
 from perfvcs.jobs.benchmark_files import of_files
 from perfvcs.jobs.configchanges import of_settings
 from perfvcs.repository import Repository

@@ -17,11 +17,10 @@ from perfvcs.git.blobs import changed_files
 from perfvcs.git.project import Project
 from perfvcs.judge.attempt import Attempt, kept_aside, without_seeds
 from perfvcs.judge.candidate import leading_out
-from perfvcs.judge.correctness import Correctness
+from perfvcs.judge.correctness import Correctness, HiddenFiles
 from perfvcs.judge.deciding import ChangedPaths, deciding
 from perfvcs.judge.executionchecks import examine_executions
 from perfvcs.judge.footprint import digests, is_deletion
-from perfvcs.judge.hiddenfiles import HiddenFiles
 from perfvcs.judge.plain import Plain, Side
 from perfvcs.judge.trials import Trials
 from perfvcs.launcher.namespaces import around, lacking_layers, layer

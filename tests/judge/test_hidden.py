@@ -12,8 +12,8 @@ from conftest import Project as Repository
 from judged import HARMLESS, SETTINGS, WORK
 
 from perfvcs.git.project import Project
+from perfvcs.judge.correctness import HiddenFiles
 from perfvcs.judge.guardcheck import GuardCheck
-from perfvcs.judge.hiddenfiles import HiddenFiles
 from perfvcs.judge.plain import BASE
 
 TARGET = 1

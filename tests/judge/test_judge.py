@@ -258,7 +258,7 @@ class TestSandbox:
         self, worked: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         worked.write("work.py", HALF)
-        monkeypatch.setattr("perfvcs.judge.sandbox.lacking", lambda: "unshare is missing")
+        monkeypatch.setattr("perfvcs.judge.attempt.lacking", lambda: "unshare is missing")
         assert "unshare is missing: leave it out" in perf("judge", "--sandbox", code=2).err
 
 

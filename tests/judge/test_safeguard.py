@@ -12,10 +12,9 @@ import msgspec
 import pytest
 
 from perfvcs.check.change import Change
-from perfvcs.judge.correctness import Correctness
+from perfvcs.judge.correctness import Correctness, HiddenFiles
 from perfvcs.judge.footprint import differing, stamps
 from perfvcs.judge.guardcheck import Rejected
-from perfvcs.judge.hiddenfiles import HiddenFiles
 from perfvcs.judge.plain import Plain, Side
 from perfvcs.judge.quiet import Trust
 from perfvcs.judge.safeguard import NO_PARTS, Parts, Seen, doubts, examine, layout

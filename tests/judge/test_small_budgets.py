@@ -14,9 +14,8 @@ from judged import HARMLESS, SETTINGS, WORK
 
 from perfvcs.judge.attempt import Attempt
 from perfvcs.judge.candidate import Target
-from perfvcs.judge.correctness import Correctness
+from perfvcs.judge.correctness import Correctness, HiddenFiles
 from perfvcs.judge.expectation import Expectation
-from perfvcs.judge.hiddenfiles import HiddenFiles
 from perfvcs.judge.judgerequest import JudgeRequest
 from perfvcs.judge.plain import BASE, Plain, Side
 from perfvcs.judge.trials import Trials, Unaffordable, _Executor

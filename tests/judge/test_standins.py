@@ -13,18 +13,17 @@ import pytest
 from conftest import Project as Repository
 
 from perfvcs.check.change import Difference
-from perfvcs.git.blobs import ChangedFile, changed_files
-from perfvcs.git.links import Links
+from perfvcs.git.blobs import ChangedFile, Links, changed_files
 from perfvcs.git.project import Project
 from perfvcs.jobs.benchmark_files import by_kind, decides, of_files
 from perfvcs.jobs.commandwords import entered, started
-from perfvcs.jobs.npmscripts import direct, is_there
+from perfvcs.jobs.harnessoffers import direct, is_there
 from perfvcs.jobs.shadows import shadows
 from perfvcs.judge.candidate import Target, laid_out
-from perfvcs.judge.hiddenfiles import HiddenFiles
+from perfvcs.judge.correctness import HiddenFiles
+from perfvcs.judge.installed import replaced
 from perfvcs.judge.quiet import Trust
 from perfvcs.judge.safeguard import Seen, examine
-from perfvcs.judge.spoilt import replaced
 from perfvcs.plugins.collector import CollectError
 
 MAKEFILE = "check: prepared\n\t./work\nprepared:\n\ttouch prepared\n"

@@ -19,10 +19,9 @@ from perfvcs.locate.blame.blames import BlameWords
 from perfvcs.locate.blame.calltree import CallTree
 from perfvcs.locate.blame.cause import VersionValues
 from perfvcs.locate.blame.experiments import Experiments
-from perfvcs.locate.blame.gauge import Gauge
+from perfvcs.locate.blame.gauge import Gauge, moved, question
 from perfvcs.locate.blame.laboratory import UnmeasurableVersion
 from perfvcs.locate.blame.pairing import differing, match
-from perfvcs.locate.blame.question import moved, question
 from perfvcs.plugins import build
 from perfvcs.profile import Resources
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter, UnitAtSize

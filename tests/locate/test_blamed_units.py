@@ -15,7 +15,7 @@ from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
 from perfvcs.jobs.harness import fits_to_clock
 from perfvcs.locate.blame.blames import asked
-from perfvcs.locate.blame.question import without_verdict
+from perfvcs.locate.blame.gauge import without_verdict
 from perfvcs.plugins.collector import Reads
 from perfvcs.profile import Collected, Design, Job, Metric, Resources
 from perfvcs.repository import Repository

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perfvcs.locate.sources.definitions import MODULE, Outline
 from perfvcs.locate.sources.outline import outline
+from perfvcs.locate.sources.parts import MODULE, Outline
 
 RUST = """
 //! fn not_this() {}

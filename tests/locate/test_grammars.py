@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from test_braced import read
 
 from perfvcs.locate.sources import grammars
-from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.locate.sources.outline import outline
+from perfvcs.locate.sources.parts import MODULE
 
 SAMPLES = {
     "index.js": (

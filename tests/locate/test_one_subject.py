@@ -13,7 +13,7 @@ from samples import interleaved, noisy
 
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
-from perfvcs.locate.blame.question import moved
+from perfvcs.locate.blame.gauge import moved
 from perfvcs.profile import Collected, Job, Metric, Profile, Resources
 from perfvcs.profile.benchmarkfilter import EVERYTHING
 from perfvcs.repository import Repository

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from conftest import Project
 
-from perfvcs.measure.executionfolders import ExecutionFolders
+from perfvcs.measure.originals import ExecutionFolders
 from perfvcs.repository import Repository
 from perfvcs.repository.leftovers import drop_abandoned
 from perfvcs.system.executionresult import PIECE, ExecutionResult, verified
@@ -234,7 +234,7 @@ def test_folders_of_killed_processes_are_removed_and_those_in_use_stay(tmp_path:
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     program = (
         "import os\nfrom pathlib import Path\n"
-        "from perfvcs.measure.executionfolders import ExecutionFolders\n"
+        "from perfvcs.measure.originals import ExecutionFolders\n"
         "ExecutionFolders(os.environ, Path('/nowhere'))\nos.kill(os.getpid(), 9)"
     )
     used = ExecutionFolders(env, tmp_path)

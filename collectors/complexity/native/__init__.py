@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING
 
+from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
 from perfvcs.collectors.complexity.native.elf import COMPILER_FLAGS
-
-if TYPE_CHECKING:
-    from perfvcs.collectors.complexity.calls import Calls, RecordingRequest
-    from perfvcs.plugins.collector import Run
+from perfvcs.plugins.collector import Run
 
 
 def flags() -> tuple[str, ...]:

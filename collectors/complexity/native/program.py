@@ -54,18 +54,11 @@ class Instruction(NamedTuple):
 
 
 Steps = tuple[Instruction, ...]
-PUSHES = (
-    {
-        Code.REGISTER: 1,
-        Code.VECTOR: 1,
-        Code.STACK: 1,
-        Code.CONSTANT: 1,
-        Code.COPY: 1,
-        Code.IF_ZERO: -1,
-    }
-    | dict.fromkeys((Code.ADD, Code.SUBTRACT, Code.MULTIPLY, Code.DIVIDE, Code.DIVIDE_UNSIGNED), -1)
-    | dict.fromkeys((Code.ADD_REAL, Code.SUBTRACT_REAL, Code.MULTIPLY_REAL, Code.DIVIDE_REAL), -1)
-)
+PUSHED = (Code.REGISTER, Code.VECTOR, Code.STACK, Code.CONSTANT, Code.COPY)
+INTEGER = {"+": Code.ADD, "-": Code.SUBTRACT, "*": Code.MULTIPLY}
+REAL = {"+": Code.ADD_REAL, "-": Code.SUBTRACT_REAL, "*": Code.MULTIPLY_REAL, "/": Code.DIVIDE_REAL}
+TAKEN = (Code.IF_ZERO, Code.DIVIDE, Code.DIVIDE_UNSIGNED, *INTEGER.values(), *REAL.values())
+PUSHES = dict.fromkeys(PUSHED, 1) | dict.fromkeys(TAKEN, -1)  # numbers on the stack
 
 
 @dataclass(frozen=True)
@@ -257,10 +250,6 @@ def constant(value: float) -> StackNumber:
         (Instruction(Code.CONSTANT, value=struct.unpack("<q", struct.pack("<d", value))[0]),),
         "real",
     )
-
-
-INTEGER = {"+": Code.ADD, "-": Code.SUBTRACT, "*": Code.MULTIPLY}
-REAL = {"+": Code.ADD_REAL, "-": Code.SUBTRACT_REAL, "*": Code.MULTIPLY_REAL, "/": Code.DIVIDE_REAL}
 
 
 def arithmetic(left: StackNumber, sign: str, right: StackNumber) -> StackNumber:

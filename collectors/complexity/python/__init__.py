@@ -7,8 +7,8 @@ reads what it wrote.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from perfvcs.collectors._shared.commandrun import launched, python_path
 from perfvcs.collectors.complexity import inside
@@ -26,9 +26,6 @@ from perfvcs.launcher import LaunchOptions
 from perfvcs.launcher.execution import Execution, Pace, failure, name_command
 from perfvcs.plugins.collector import CollectError, Run
 from perfvcs.system.numeric import np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 VERSION = "/1"  # of the ways to record, as the interpreters know it too
 SEPARATOR, END = "\x1f", "\x1e"  # as perfvcs_hook has them

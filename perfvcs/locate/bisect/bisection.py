@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from perfvcs.check.movement import Followed
 from perfvcs.jobs import matrix
-from perfvcs.locate.bisect.ends import (
+from perfvcs.locate.bisect.searched import (
     earlier_sessions,
     is_of,
     judged_ends,
@@ -19,8 +19,9 @@ from perfvcs.locate.bisect.ends import (
     session_of_ends,
     verdicts,
 )
-from perfvcs.locate.bisect.saved import SavedBisections, Target
+from perfvcs.locate.bisect.seen import Begun, SavedBisections, Target
 from perfvcs.locate.bisect.span import (
+    Span,
     TargetFilter,
     UnmeasurableEnd,
     brought,
@@ -30,7 +31,7 @@ from perfvcs.locate.bisect.span import (
     span,
     target_of,
 )
-from perfvcs.locate.bisect.suspicion import suspect, suspects
+from perfvcs.locate.bisect.suspicion import SuspectCommit, suspect, suspects
 from perfvcs.locate.sources.differences import changes
 from perfvcs.measure.counting import COUNTERS
 from perfvcs.repository.lastreport import last_report
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
     from perfvcs.jobs.cell import Cell
     from perfvcs.jobs.config import Config
     from perfvcs.locate.bisect.rounds import Outcome
-    from perfvcs.locate.bisect.saved import Begun
-    from perfvcs.locate.bisect.span import Span
-    from perfvcs.locate.bisect.suspicion import SuspectCommit
     from perfvcs.measure.request import Request
     from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository

@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from perfvcs.locate.bisect.posterior import OWN_DEVIATION, believe
+from perfvcs.locate.bisect.posterior import OWN_DEVIATION, Belief, believe
 from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.system.numeric import Floats, np
 
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from perfvcs.locate.bisect.evidence import Evidence, EvidenceSummary
-    from perfvcs.locate.bisect.posterior import Belief
 
-    # of the difference of the ends: the commits' shares of the prior
     Weights = Callable[[float], Floats]
 
 

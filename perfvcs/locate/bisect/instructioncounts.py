@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from perfvcs.errors import UsageError
-from perfvcs.locate.bisect.decision import decide
+from perfvcs.locate.bisect.decision import Decision, decide
 from perfvcs.locate.bisect.evidence import Evidence
 from perfvcs.measure.counting import under_counter
 from perfvcs.measure.journal import Identity
@@ -23,9 +23,8 @@ from perfvcs.text.words import CLOCKS
 
 if TYPE_CHECKING:
     from perfvcs.jobs.cell import Cell
-    from perfvcs.locate.bisect.decision import Decision
-    from perfvcs.locate.bisect.saved import Target
     from perfvcs.locate.bisect.searched import Searched
+    from perfvcs.locate.bisect.seen import Target
 
 SLOWER = 60  # how much longer an execution takes under valgrind
 CHEAP = 60.0  # seconds that counting may take in any case

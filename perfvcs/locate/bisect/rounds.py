@@ -11,35 +11,25 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from perfvcs.jobs.cell import Cell
 from perfvcs.locate.bisect.decision import Decision, NextStep, StoppingRules, decide, together
-from perfvcs.locate.bisect.instructioncounts import InstructionCounts
+from perfvcs.locate.bisect.evidence import Evidence
+from perfvcs.locate.bisect.instructioncounts import Guide, InstructionCounts
 from perfvcs.locate.bisect.posterior import Prior
-from perfvcs.locate.bisect.saved import Measuring
 from perfvcs.locate.bisect.searched import KeptSites, Searched
-from perfvcs.locate.bisect.seen import Seen, SeenBlock
-from perfvcs.locate.bisect.span import UnmeasurableEnd
-from perfvcs.locate.bisect.suspicion import stored_levels
+from perfvcs.locate.bisect.seen import Begun, Measuring, SavedBisections, Seen, SeenBlock
+from perfvcs.locate.bisect.span import Span, UnmeasurableEnd
+from perfvcs.locate.bisect.suspicion import SuspectCommit, stored_levels
 from perfvcs.measure.journal import Identity
-from perfvcs.measure.outcome import CampaignOutcome
+from perfvcs.measure.rig import Rig
 from perfvcs.measure.session import Session
-from perfvcs.measure.storedsession import kept
+from perfvcs.measure.storedsession import CampaignOutcome, kept
 from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.profile.summary import Measured
 from perfvcs.system.numeric import Floats
-
-if TYPE_CHECKING:
-    from perfvcs.jobs.cell import Cell
-    from perfvcs.locate.bisect.evidence import Evidence
-    from perfvcs.locate.bisect.instructioncounts import Guide
-    from perfvcs.locate.bisect.saved import Begun, SavedBisections
-    from perfvcs.locate.bisect.span import Span
-    from perfvcs.locate.bisect.suspicion import SuspectCommit
-    from perfvcs.measure.rig import Rig
-
 
 EXACT_LEAST = 1e-9  # share by which ends differ
 # seconds for which quick benchmarks may go on where many noisy executions show little

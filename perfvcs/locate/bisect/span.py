@@ -4,36 +4,28 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from msgspec import Struct, field
 
-from perfvcs.check.change import NothingToCompare
-from perfvcs.check.movement import SizedUnit, followed
+from perfvcs.check.change import Change, NothingToCompare, Report
+from perfvcs.check.movement import Followed, SizedUnit, followed
 from perfvcs.check.text import benchmark
+from perfvcs.check.vocabulary import Word
 from perfvcs.errors import CURES, PerfError, UsageError, disk_is_full
 from perfvcs.git.ancestry import way
 from perfvcs.git.command import GitError
-from perfvcs.locate.bisect.saved import Target
+from perfvcs.git.project import Project
+from perfvcs.jobs.cell import Cell
+from perfvcs.locate.bisect.seen import Target
 from perfvcs.measure.counting import COUNTERS, TIMED, under_counter
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter, catalogue, chosen
 from perfvcs.profile.naming import ONCE, Benchmark
+from perfvcs.repository import Repository
 from perfvcs.repository.state import State
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
-    from pathlib import Path
-
-    from perfvcs.check.change import Change, Report
-    from perfvcs.check.movement import Followed
-    from perfvcs.check.vocabulary import Word
-    from perfvcs.git.project import Project
-    from perfvcs.jobs.cell import Cell
-    from perfvcs.repository import Repository
-
 
 MOST_COMMITS = 100_000  # of a span
 ANCESTORS = 60  # measured ones that are compared with the bad end

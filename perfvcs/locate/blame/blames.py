@@ -51,9 +51,7 @@ def asked(
 
     Raises UsageError.
     """
-    from perfvcs.locate.blame.question import (
-        NothingToBlame,
-    )  # takes longer than reading what is kept
+    from perfvcs.locate.blame.gauge import NothingToBlame  # takes longer than reading what is kept
 
     named = read(lambda: repository, words, wanted, way="one", runs=runs)
     project = repository.project

@@ -11,11 +11,10 @@ from msgspec import structs
 
 from perfvcs.locate.blame.calltree import CallTree, least_of
 from perfvcs.locate.blame.cause import Count, RelativeEffect, VersionValues, effect, judge
-from perfvcs.locate.blame.gauge import BYTES, SECONDS, Gauge, Gauges
+from perfvcs.locate.blame.gauge import BYTES, SECONDS, Gauge, Gauges, Question
 from perfvcs.locate.blame.laboratory import Bench, Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.blame.pairing import MatchedTree, contributions, differing, match, unsettled
 from perfvcs.locate.blame.places import Places
-from perfvcs.locate.blame.question import Question
 from perfvcs.locate.blame.suspects import TreeEvidence
 from perfvcs.measure.site import Version
 from perfvcs.plugins.collector import divided

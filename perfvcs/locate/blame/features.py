@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from perfvcs.locate.sources.definitions import MODULE
+from perfvcs.locate.sources.parts import MODULE
 from perfvcs.locate.sources.pystatements import last_name
 
 DECORATORS = {

@@ -19,8 +19,8 @@ from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion, lev
 from perfvcs.locate.blame.mutation import PLANTED, Mutant, mutants
 from perfvcs.locate.blame.places import Places
 from perfvcs.locate.sources import is_within
-from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.locate.sources.outline import outline
+from perfvcs.locate.sources.parts import MODULE
 from perfvcs.measure.rig import Rig
 from perfvcs.measure.site import Version
 from perfvcs.profile import Profile

@@ -21,40 +21,21 @@ from perfvcs.locate.sources.imports import is_build, is_document
 
 MOST_READ = 300  # files of a job that are looked into for names
 OWN, SAME_LANGUAGE, OTHER = 0, 1, 2  # how near a file is to a job
-# by the program of a command, or of a line of the build
-TOOLS = {
-    "node": "javascript",
-    "npm": "javascript",
-    "npx": "javascript",
-    "pnpm": "javascript",
-    "yarn": "javascript",
-    "deno": "javascript",
-    "bun": "javascript",
+# the programs of a command, or of a line of the build
+PROGRAMS = {
+    "javascript": "node npm npx pnpm yarn deno bun",
     "go": "go",
-    "cargo": "rust",
-    "rustc": "rust",
-    "perl": "perl",
-    "prove": "perl",
-    "ruby": "ruby",
-    "rake": "ruby",
-    "bundle": "ruby",
-    "lua": "lua",
-    "luajit": "lua",
-    "java": "java",
-    "javac": "java",
-    "mvn": "java",
-    "gradle": "java",
-    "dotnet": "c#",
-    "sh": "shell",
-    "bash": "shell",
-    "dash": "shell",
+    "rust": "cargo rustc",
+    "perl": "perl prove",
+    "ruby": "ruby rake bundle",
+    "lua": "lua luajit",
+    "java": "java javac mvn gradle",
+    "c#": "dotnet",
+    "shell": "sh bash dash",
     "python": "python",
-    "gcc": "c",
-    "cc": "c",
-    "clang": "c",
-    "make": "c",
-    "cmake": "c",
+    "c": "gcc cc clang make cmake",
 }
+TOOLS = {tool: language for language, tools in PROGRAMS.items() for tool in tools.split()}
 READ_BY = {"package.json": "javascript", "Cargo.toml": "rust", "go.mod": "go", "pom.xml": "java"}
 _WORD = re.compile(r"[\w+-][\w.+-]*")
 
@@ -79,7 +60,7 @@ class JobFiles:
         named = {path for line in lines for path in self._of_command(line)}
         self.languages = {family(path) for path in named} | _by_tools(lines)
         named |= {
-            path for path, name in READ_BY.items() if name in self.languages & {*TOOLS.values()}
+            path for path, name in READ_BY.items() if name in self.languages & PROGRAMS.keys()
         }
         self.languages -= {""}
         self.own = self._reached(named & files.keys())

@@ -13,65 +13,17 @@ from collections.abc import Iterable, Sequence
 
 from perfvcs.locate.blame.cause import ChangeKind
 from perfvcs.locate.blame.features import Features, python
-from perfvcs.locate.sources.definitions import MODULE
 from perfvcs.locate.sources.hunks import DifferingFile, Hunk
+from perfvcs.locate.sources.parts import MODULE
+from perfvcs.text.words import wordset
 
-COPIES = frozenset(
-    {
-        "copy",
-        "deepcopy",
-        "list",
-        "tuple",
-        "dict",
-        "set",
-        "memcpy",
-        "memmove",
-        "strcpy",
-        "strncpy",
-        "strdup",
-        "strndup",
-    }
-)
+COPIES = wordset("copy deepcopy list tuple dict set memcpy memmove strcpy strncpy strdup strndup")
 OTHER = "other statements"  # what is said of a change of none of these kinds
-ALGORITHMS = frozenset(
-    {
-        "sorted",
-        "sort",
-        "bisect",
-        "bisect_left",
-        "bisect_right",
-        "insort",
-        "heappush",
-        "heappop",
-        "heapify",
-        "nsmallest",
-        "nlargest",
-        "min",
-        "max",
-        "index",
-        "count",
-        "search",
-        "match",
-        "compile",
-        "findall",
-        "finditer",
-        "join",
-        "any",
-        "all",
-        "sum",
-        "qsort",
-        "bsearch",
-        "strlen",
-        "strcmp",
-        "binary_search",
-        "lower_bound",
-        "upper_bound",
-        "find",
-        "find_if",
-        "stable_sort",
-        "accumulate",
-        "transform",
-    }
+ALGORITHMS = wordset(
+    "sorted sort bisect bisect_left bisect_right insort heappush heappop heapify nsmallest"
+    " nlargest min max index count search match compile findall finditer join any all sum"
+    " qsort bsearch strlen strcmp binary_search lower_bound upper_bound find find_if"
+    " stable_sort accumulate transform"
 )
 SORTS = frozenset({"sorted", "sort", "qsort", "stable_sort", "partial_sort", "argsort"})
 # a name and a short value, in Python or C

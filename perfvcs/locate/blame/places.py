@@ -10,10 +10,10 @@ from pathlib import PurePosixPath
 from perfvcs.git.project import Project
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.braced import is_braced
-from perfvcs.locate.sources.definitions import Definition
 from perfvcs.locate.sources.grammars import family
 from perfvcs.locate.sources.hunks import texts
 from perfvcs.locate.sources.outline import last_name, outline, plain, unit
+from perfvcs.locate.sources.parts import Definition
 from perfvcs.text.characters import source_lines
 
 COMPILED_WHILE_RUNNING = ("javascript", "java")  # frames of which name the file

@@ -14,10 +14,10 @@ from typing import NamedTuple
 from perfvcs.locate.blame.cause import WHOLE_FILE
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.chunks import KEYWORDS
-from perfvcs.locate.sources.definitions import FILE, MODULE, is_hunk
 from perfvcs.locate.sources.grammars import language_of
 from perfvcs.locate.sources.hunks import ChangedUnit, DifferingFile, Hunk, SourceDifference
 from perfvcs.locate.sources.outline import last_name, scope
+from perfvcs.locate.sources.parts import FILE, MODULE, is_hunk
 
 WORD = re.compile(r"[^\W\d]\w*")
 # after an object, or by the two habits of naming the members of a class in C++

@@ -32,13 +32,12 @@ from perfvcs.locate.blame.elsewhere import (
     upgraded,
 )
 from perfvcs.locate.blame.experiments import Experiments
-from perfvcs.locate.blame.gauge import BlameMetric, Gauges
+from perfvcs.locate.blame.gauge import BlameMetric, Gauges, Question
 from perfvcs.locate.blame.jobfiles import OWN, JobFiles
 from perfvcs.locate.blame.kinds import kinds
 from perfvcs.locate.blame.laboratory import Laboratory
 from perfvcs.locate.blame.pairing import MatchedTree, contributions
 from perfvcs.locate.blame.places import Places, files_of
-from perfvcs.locate.blame.question import Question
 from perfvcs.locate.blame.suspects import UNEXPLAINED_SHARE, Suspect, TreeEvidence, rank
 from perfvcs.locate.sources import is_within
 from perfvcs.locate.sources.grammars import language_of, unread

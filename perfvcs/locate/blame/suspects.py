@@ -11,10 +11,10 @@ from perfvcs.locate.blame.pairing import Contribution, MatchedTree
 from perfvcs.locate.blame.places import Places
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.braced import is_braced
-from perfvcs.locate.sources.definitions import FILE, MODULE, is_hunk
 from perfvcs.locate.sources.grammars import family
 from perfvcs.locate.sources.hunks import ChangedUnit
 from perfvcs.locate.sources.outline import scope
+from perfvcs.locate.sources.parts import FILE, MODULE, is_hunk
 
 # the share of the difference from which on a function that did not change has to be explained
 UNEXPLAINED_SHARE = 0.01

@@ -9,36 +9,33 @@ from typing import TYPE_CHECKING
 from perfvcs.locate.blame.features import LOCKS, Features
 from perfvcs.locate.sources import language
 from perfvcs.locate.sources.grammars import language_of, text_of, tree, unread, unread_bytes
+from perfvcs.text.words import wordset
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-def _kinds(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
 # kinds of nodes in the grammars of all languages, which agree where they use the same word
-DECLARING = _kinds("parameter_declaration for_range_loop")
-LOOPS = _kinds(
+DECLARING = wordset("parameter_declaration for_range_loop")
+LOOPS = wordset(
     "for_statement while_statement do_statement for_range_loop for_in_statement loop_statement"
     " enhanced_for_statement foreach_statement repeat_statement c_style_for_statement"
     " for_expression while_expression loop_expression for while until while_modifier"
     " until_modifier map_grep_expression postfix_for_expression postfix_loop_expression"
     " cstyle_for_statement"
 )
-CONDITIONS = _kinds(
+CONDITIONS = wordset(
     "if_statement switch_statement conditional_expression ternary_expression if_expression"
     " match_expression if unless case if_modifier unless_modifier conditional switch_expression"
     " conditional_statement postfix_conditional_expression elseif_statement elif_clause"
     " expression_switch_statement type_switch_statement case_statement"
 )
-EXCEPTIONS = _kinds(
+EXCEPTIONS = wordset(
     "try_statement throw_statement catch_clause goto_statement throw_expression rescue begin"
     " eval_expression try_with_resources_statement"
 )
-EXITS = _kinds("break_statement return_statement break_expression return_expression return break")
-CALLS = _kinds(
+EXITS = wordset("break_statement return_statement break_expression return_expression return break")
+CALLS = wordset(
     "call_expression invocation_expression method_invocation function_call call command"
     " function_call_expression method_call_expression ambiguous_function_call_expression"
     " func1op_call_expression macro_invocation"
@@ -47,38 +44,23 @@ CALLS = _kinds(
 CALLED = ("function", "method", "name", "macro")
 # the field that has the last part of a qualified name
 LAST = ("field", "property", "name", "method", "type")
-MAKING = _kinds("object_creation_expression new_expression delete_expression")
-IMPORTING = _kinds(
+MAKING = wordset("object_creation_expression new_expression delete_expression")
+IMPORTING = wordset(
     "import_statement import_spec import_declaration use_declaration using_directive use_statement"
 )
-LOCKED = _kinds("synchronized_statement lock_statement")
+LOCKED = wordset("synchronized_statement lock_statement")
 # functions that are given a block or a function, which they call again and again
-REPEATING = _kinds(
+REPEATING = wordset(
     "each each_with_index each_char each_byte each_line each_slice each_pair map flat_map select"
     " filter reject times upto downto step inject reduce sum forEach some every find loop"
     " sort_by min_by max_by group_by for_each"
 )
-BLOCKS = _kinds("block do_block arrow_function function_expression closure_expression")
+BLOCKS = wordset("block do_block arrow_function function_expression closure_expression")
 NAMES = re.compile(r"[\w$]+")
-STANDARD = frozenset(
-    {
-        "vector",
-        "list",
-        "map",
-        "set",
-        "multimap",
-        "multiset",
-        "unordered_map",
-        "unordered_set",
-        "deque",
-        "array",
-        "queue",
-        "stack",
-        "priority_queue",
-        "flat_map",
-        "flat_set",
-    }
-) | _kinds(
+STANDARD = wordset(
+    "vector list map set multimap multiset unordered_map unordered_set deque array queue"
+    " stack priority_queue flat_map flat_set"
+) | wordset(
     "Map Set WeakMap Array HashMap HashSet TreeMap TreeSet LinkedHashMap LinkedList ArrayList"
     " ArrayDeque Vec VecDeque BTreeMap BTreeSet List Dictionary SortedDictionary Queue Stack Hash"
 )

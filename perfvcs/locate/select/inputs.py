@@ -13,21 +13,19 @@ from fnmatch import translate
 from functools import cached_property
 from itertools import accumulate
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from perfvcs.jobs.benchmark_files import TESTING
+from perfvcs.jobs.cell import Cell
+from perfvcs.jobs.config import Config
+from perfvcs.locate.select.reached import Reach
 from perfvcs.locate.select.static import COMPILED, entries, reach
 from perfvcs.locate.sources import is_compiled, is_within, language
 from perfvcs.locate.sources.imports import is_about, is_build, is_document
+from perfvcs.locate.sources.uses import Sources
 from perfvcs.profile.rules import RULES_FILE
-
-if TYPE_CHECKING:
-    from perfvcs.jobs.cell import Cell
-    from perfvcs.jobs.config import Config
-    from perfvcs.locate.select.reached import Reach
-    from perfvcs.locate.sources.uses import Sources
 
 MOST_TEXTS = 500  # files that a build is written in
 # what installs packages of Python, and what it may run where there is something to compile

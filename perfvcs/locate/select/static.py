@@ -16,20 +16,12 @@ from perfvcs.locate.sources import language
 from perfvcs.locate.sources.outline import last_name, plain
 from perfvcs.locate.sources.parts import COMPUTED, GLOBAL, IMPORTING, Parts, Statement
 from perfvcs.locate.sources.uses import Sources
+from perfvcs.text.words import wordset
 
 _PYTHON = re.compile(r"(?:.*/)?(?:python|pypy)[\d.]*t?")
-STARTING = frozenset(
-    {
-        "subprocess",
-        "Popen",
-        "fork",
-        "posix_spawn",
-        "multiprocessing",
-        "ProcessPoolExecutor",
-        "check_output",
-        "system",
-        "popen",
-    }
+STARTING = wordset(
+    "subprocess Popen fork posix_spawn multiprocessing ProcessPoolExecutor check_output"
+    " system popen"
 )
 COMPILED = ("c", "fortran")
 STARTUP = re.compile(

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from perfvcs.locate.sources import suffix
-from perfvcs.locate.sources.definitions import Outline, located
-from perfvcs.locate.sources.parts import digest
+from perfvcs.locate.sources.parts import Outline, digest, located
 
 LONGEST_HEAD, DEEPEST_HEAD = 2_000, 20  # characters from a head to its body, and its brackets
 COMMENT_OF_C = r"//[^\n]*|/\*.*?(?:\*/|\Z)"

@@ -14,8 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.locate.sources import language, suffix
-from perfvcs.locate.sources.definitions import Definition, Outline
-from perfvcs.locate.sources.parts import digest
+from perfvcs.locate.sources.parts import Definition, Outline, digest
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser

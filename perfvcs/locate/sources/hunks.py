@@ -13,7 +13,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from perfvcs.git.project import Project
-from perfvcs.locate.sources.definitions import (
+from perfvcs.locate.sources.imports import is_document, is_service
+from perfvcs.locate.sources.outline import outline
+from perfvcs.locate.sources.parts import (
     FILE,
     MODULE,
     MOST_ALIKE,
@@ -24,8 +26,6 @@ from perfvcs.locate.sources.definitions import (
     is_hunk,
     renamed,
 )
-from perfvcs.locate.sources.imports import is_document, is_service
-from perfvcs.locate.sources.outline import outline
 from perfvcs.text.characters import source_lines
 
 MOST_FILES = 400  # texts that are read on both sides; those that the benchmark reaches come first

@@ -12,6 +12,7 @@ from typing import Any
 from perfvcs.locate.sources import is_program, language
 from perfvcs.locate.sources.parts import ANY_FILE
 from perfvcs.profile.rules import REGISTER_FILE, RULES_FILE
+from perfvcs.text.words import wordset
 
 BY_FILE = "its language is known by file only"
 DOCUMENTS = ("md", "markdown", "rst", "adoc", "asciidoc", "pod", "texi", "tex", "bib")
@@ -47,93 +48,20 @@ _LOCKS = re.compile(
     re.DOTALL,
 )
 # tables of settings that decide neither what is built nor how tests run
-_PROJECT = frozenset(
-    {
-        "version",
-        "description",
-        "readme",
-        "license",
-        "license-files",
-        "authors",
-        "maintainers",
-        "keywords",
-        "classifiers",
-        "urls",
-        "homepage",
-        "repository",
-        "documentation",
-        "packages",
-        "url",
-        "author",
-        "author_email",
-        "maintainer",
-        "maintainer_email",
-        "long_description",
-        "long_description_content_type",
-        "project_urls",
-        "license_file",
-        "license_files",
-        "platforms",
-        "platform",
-        "download_url",
-        "name",
-        "python_requires",
-        "requires-python",
-    }
+_PROJECT = wordset(
+    "version description readme license license-files authors maintainers keywords"
+    " classifiers urls homepage repository documentation packages url author author_email"
+    " maintainer maintainer_email long_description long_description_content_type project_urls"
+    " license_file license_files platforms platform download_url name python_requires"
+    " requires-python"
 )
-_TOOLS = frozenset(
-    {
-        "ruff",
-        "black",
-        "isort",
-        "mypy",
-        "pylint",
-        "flake8",
-        "coverage",
-        "towncrier",
-        "bumpversion",
-        "bumpver",
-        "tbump",
-        "commitizen",
-        "pyright",
-        "codespell",
-        "check-manifest",
-        "bandit",
-        "pydocstyle",
-        "docformatter",
-        "interrogate",
-        "vulture",
-        "semantic_release",
-        "typos",
-        "tox",
-        "gh-actions",
-        "testenv",
-        "upload_docs",
-        "build_sphinx",
-        "upload",
-        "zest.releaser",
-        "yapf",
-        "pycodestyle",
-        "pep8",
-        "cibuildwheel",
-        "djlint",
-        "doc8",
-        "repo-review",
-        "ty",
-        "scriv",
-        "changelog",
-        "git-cliff",
-        "semantic-release",
-        "nox",
-        "pyupgrade",
-        "doc",
-        "wheel",
-        "sdist",
-        "egg_info",
-        "cookiecutter",
-        "upload_sphinx",
-        "bdist_wheel",
-    }
+_TOOLS = wordset(
+    "ruff black isort mypy pylint flake8 coverage towncrier bumpversion bumpver tbump"
+    " commitizen pyright codespell check-manifest bandit pydocstyle docformatter interrogate"
+    " vulture semantic_release typos tox gh-actions testenv upload_docs build_sphinx upload"
+    " zest.releaser yapf pycodestyle pep8 cibuildwheel djlint doc8 repo-review ty scriv"
+    " changelog git-cliff semantic-release nox pyupgrade doc wheel sdist egg_info cookiecutter"
+    " upload_sphinx bdist_wheel"
 )
 
 

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from perfvcs.collectors._shared.frames import INLINED
 from perfvcs.locate.sources import LARGEST_SOURCE, language
-from perfvcs.locate.sources.definitions import MODULE, Definition, Outline, located
-from perfvcs.locate.sources.parts import digest
+from perfvcs.locate.sources.parts import MODULE, Definition, Outline, digest, located
 from perfvcs.locate.sources.pystatements import FUNCTIONS, is_constant
 
 

@@ -22,28 +22,13 @@ from perfvcs.locate.sources.pystatements import (
     without_docstring,
 )
 from perfvcs.locate.sources.pywords import Words
+from perfvcs.text.words import wordset
 
 # what test runners call by its name
-CALLED_BY_NAME = frozenset(
-    {
-        "setup",
-        "teardown",
-        "setup_method",
-        "teardown_method",
-        "setup_class",
-        "teardown_class",
-        "setup_module",
-        "teardown_module",
-        "setup_function",
-        "teardown_function",
-        "setUp",
-        "tearDown",
-        "setUpClass",
-        "tearDownClass",
-        "setUpModule",
-        "tearDownModule",
-        "load_tests",
-    }
+CALLED_BY_NAME = wordset(
+    "setup teardown setup_method teardown_method setup_class teardown_class setup_module"
+    " teardown_module setup_function teardown_function setUp tearDown setUpClass tearDownClass"
+    " setUpModule tearDownModule load_tests"
 )
 PLAIN_STATEMENTS = (
     ast.Assign,

@@ -26,52 +26,25 @@ from perfvcs.locate.sources.pystatements import (
     is_computed,
     without_docstring,
 )
+from perfvcs.text.words import wordset
 
 # what looks up names that need not stand in the source, unless a constant names them
 LOOKUPS = frozenset({"getattr", "hasattr", "setattr", "delattr"})
-COMPUTING = frozenset(
-    {
-        "vars",
-        "dir",
-        "__dict__",
-        "getmembers",
-        "attrgetter",
-        "methodcaller",
-        "__subclasses__",
-        "getattr_static",
-        "mro",
-        "__mro__",
-    }
+COMPUTING = wordset(
+    "vars dir __dict__ getmembers attrgetter methodcaller __subclasses__ getattr_static mro __mro__"
 )
 OF_MODULE = frozenset({"globals", "locals", "vars", "dir", "eval", "exec"})
-BY_NAME = frozenset(
-    {
-        "import_module",
-        "__import__",
-        "iter_modules",
-        "walk_packages",
-        "entry_points",
-        "run_path",
-        "run_module",
-        "spec_from_file_location",
-    }
+BY_NAME = wordset(
+    "import_module __import__ iter_modules walk_packages entry_points run_path run_module"
+    " spec_from_file_location"
 )
 WALKING = frozenset({"listdir", "scandir", "glob", "rglob", "iglob", "iterdir", "walk"})
 FINDING = BY_NAME | WALKING | {"find_spec"}
 # what reads docstrings and the like, here or in the library that it stands for
 READING_DOCSTRINGS = frozenset({"__doc__", "getdoc", "docopt", "yacc", "ply", "sly", "doctest"})
-READING_ANNOTATIONS = frozenset(
-    {
-        "__annotations__",
-        "get_type_hints",
-        "get_annotations",
-        "annotation",
-        "annotations",
-        "return_annotation",
-        "beartype_this_package",
-        "typeguard",
-        "install_import_hook",
-    }
+READING_ANNOTATIONS = wordset(
+    "__annotations__ get_type_hints get_annotations annotation annotations return_annotation"
+    " beartype_this_package typeguard install_import_hook"
 )
 READING_SOURCES = frozenset(
     {"getsource", "getsourcelines", "getsourcefile", "findsource", "getcomments", "linecache"}
