@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from perfvcs.collectors._shared.commandrun import is_python
-from perfvcs.collectors.complexity.calls import RecordingRequest, TracedFunction, parse
+from perfvcs.collectors.complexity.calls import Interrupted, RecordingRequest, TracedFunction, parse
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import Metric
@@ -121,8 +121,6 @@ class Complexity:
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
-        from perfvcs.collectors.complexity.calls import Interrupted
-
         if self._lacks_module(run.argv[0]):
             scripts = [Path(word).stem for word in run.argv if word.endswith(".py")]
             raise CollectError(f"complexity: {self._miswritten(*scripts[:1])}", lasting=True)

@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from perfvcs import launcher
 from perfvcs.collectors._shared.commandrun import Unmodified
 from perfvcs.collectors._shared.harnessoutput import reporting
+from perfvcs.collectors.counters.events import Events
 from perfvcs.collectors.counters.processes import MACHINE_ROWS, sampled
 from perfvcs.collectors.counters.service import Running, Service
+from perfvcs.collectors.counters.treesampler import TreeSampler
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import Execution, name_command
 from perfvcs.launcher.samples import ReportedSamples
@@ -107,8 +109,6 @@ class Counters(Unmodified):
 
     def collect(self, run: Run) -> Observations:
         """Execute once; raises CollectError."""
-        from perfvcs.collectors.counters.treesampler import TreeSampler
-
         sampler = TreeSampler(self.interval, self.skip, self.groups)
         if self.service is None:
             return self._observed(run, self._alone(run, sampler))
@@ -122,8 +122,6 @@ class Counters(Unmodified):
         return events.available()[0], events.metrics()
 
     def _alone(self, run: Run, sampler: TreeSampler) -> _Executed:
-        from perfvcs.collectors.counters.events import Events
-
         events = Events() if self.events else None
         try:
             try:

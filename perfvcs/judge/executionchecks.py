@@ -11,6 +11,7 @@ from perfvcs.judge.attempt import ROUNDS
 from perfvcs.judge.guardcheck import PASSED, GuardCheck, Word, worst
 from perfvcs.judge.plain import Plain, typical
 from perfvcs.profile.naming import is_whole
+from perfvcs.statistics.difference import interval
 from perfvcs.text.quantity import percent, quantities, quantity
 from perfvcs.text.words import CLOCKS, COUNTS, counted, listed, metric_name
 
@@ -266,6 +267,4 @@ def _counted(plain: Plain, gains: Sequence[Change]) -> GuardCheck:
 
 def _beyond_chance(gaps: Sequence[float]) -> bool:
     """Whether the mean of some differences is not 0."""
-    from perfvcs.statistics.difference import interval
-
     return bool(interval([gaps], CONFIDENCE).low[0] > 0)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
+from perfvcs.check.method import CheckRequest
 from perfvcs.errors import UsageError, system_reason
 from perfvcs.git.blobs import CommittedFiles, Unreadable
 from perfvcs.jobs.config import BadConfig, Config
@@ -24,6 +25,7 @@ from perfvcs.judge.correctness import Correctness, HiddenFiles
 from perfvcs.judge.safeguard import lasting
 from perfvcs.judge.trials import Trials, Unaffordable
 from perfvcs.measure.executor import SHORTEST_TIMEOUT
+from perfvcs.measure.request import Request
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.profile.rules import LARGEST_RULES, RULES_FILE
 from perfvcs.repository.state import State
@@ -162,8 +164,6 @@ class JudgeRequest(NamedTuple):
         """What is tried beside a session of candidates, and what it measures: these, and products
         by the ``others``' specs. The budget ``began`` then, by the monotonic clock.
         """
-        from perfvcs.measure.request import Request
-
         spent = time.monotonic() - began
         left = max(SHORTEST_TIMEOUT, self.budget - spent)
         trials = Trials(
@@ -194,8 +194,6 @@ class JudgeRequest(NamedTuple):
     @property
     def question(self) -> CheckRequest:
         """What is asked of each comparison."""
-        from perfvcs.check.method import CheckRequest
-
         return CheckRequest("auto", None, self.expectation.within)
 
     def compare(self, repository: Repository, first: State, second: State, session: str) -> Report:

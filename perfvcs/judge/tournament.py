@@ -20,6 +20,7 @@ from perfvcs.judge.expectation import gain_of, is_better
 from perfvcs.judge.guardcheck import Rejected
 from perfvcs.judge.ruling import Cost, Ruling, beforehand, decided, rejected, unmeasured
 from perfvcs.judge.trials import Trials, Unaffordable
+from perfvcs.measure.budget import run
 from perfvcs.measure.product import MOST_PRODUCTS
 
 if TYPE_CHECKING:
@@ -114,7 +115,6 @@ def _measure(
     began: float,
 ) -> CampaignOutcome:
     """Measure all in one session, and note the ruling on each."""
-    from perfvcs.measure.budget import run
     from perfvcs.measure.storedsession import CampaignOutcome, opened
 
     outcome = CampaignOutcome()

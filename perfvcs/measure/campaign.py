@@ -36,6 +36,7 @@ from perfvcs.profile import Profile
 from perfvcs.profile.summary import Header
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
+from perfvcs.statistics.multiplicity import MOST_PAIRS, is_look, schedule
 from perfvcs.text.words import listed
 
 # versions of one session; more would stretch a block until its pairs see different weather
@@ -253,7 +254,6 @@ def settle(
     """
     from perfvcs.check.answer import headline
     from perfvcs.check.stopping import interim
-    from perfvcs.statistics.multiplicity import MOST_PAIRS, is_look, schedule
 
     repository = rig.repository
     rules = repository.criteria_reader.rules(

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -21,6 +22,7 @@ from perfvcs.jobs.config import Config, PythonTable
 from perfvcs.measure.buildinputs import files_of, lay, variables
 from perfvcs.measure.builds import BuildError, Builds, key_of, run_build
 from perfvcs.measure.held import rest
+from perfvcs.measure.interpreter import find
 from perfvcs.measure.originals import Originals
 from perfvcs.measure.product import Product
 from perfvcs.measure.pythons import PYTHONS_FOLDER, prune
@@ -98,122 +100,174 @@ def as_it_stands(project: Project, config: Config) -> Site:
     return Site(project.root, clean(os.environ, config.env), {}, {}, False, Originals(project.root))
 
 
-def prepare(
-    project: Project,
-    home: Path,
-    config: Config,
-    version: Version,
-    name: str,
-    stack: ExitStack,
-    changes: WorkingChanges,
-    *,
-    flags: Sequence[str] = (),
-    once: bool = False,
-    layout: str = "",
-) -> Site:
-    """Checks out a version, lays the benchmark's files over it, builds, and installs the
-    interpreters.
+class Preparation(NamedTuple):
+    """How the site of a version is made.
 
-    ``home`` is the ``.perf`` folder and ``name`` the worktree's name in it; the worktree lives as
-    long as ``stack``. The ``changes`` of the working tree come on top of a version that has them.
-    The C and C++ compilers add ``flags`` during the build, and ``{cflags}`` in its commands stands
-    for them. Takes what was built from the same before from the builds that are kept, unless this
-    build is to be made ``once``: then differences between builds count, and the layout of its code
-    follows from the seed ``layout``. Raises BuildError, CheckoutError or UsageError.
+    ``home`` is the ``.perf`` folder and ``name`` the worktree's name in it. The ``changes`` of the
+    working tree come on top of a version that has them. The C and C++ compilers add ``flags``
+    during the build, and ``{cflags}`` in its commands stands for them. Takes what was built from
+    the same before from the builds that are kept, unless this build is to be made ``once``: then
+    differences between builds count, and the layout of its code follows from the seed ``layout``.
     """
-    place, lacks, notes = home / "worktrees" / name, list[str](), list[str]()
-    on_top = None if version.dirty is None or version.product else changes
-    if version.product and version.product.folder:
-        copied = version.product.laid_out(place, wanted=config.submodules, notes=lacks)
-        folder = stack.enter_context(copied)
-    else:
-        worktree = checkout(
-            project, version.commit, place, changes=on_top, wanted=config.submodules, notes=lacks
+
+    project: Project
+    home: Path
+    config: Config
+    version: Version
+    name: str
+    changes: WorkingChanges
+    flags: Sequence[str] = ()
+    once: bool = False
+    layout: str = ""
+
+    def make(self, stack: ExitStack) -> Site:
+        """Checks out the version, lays the benchmark's files over it, builds, and installs the
+        interpreters.
+
+        The worktree lives as long as ``stack``. Raises BuildError, CheckoutError or UsageError.
+        """
+        home, config, version, name = self.home, self.config, self.version, self.name
+        lacks, notes = list[str](), list[str]()
+        on_top = None if version.dirty is None or version.product else self.changes
+        folder = self._checked_out(on_top, lacks, stack)
+        source = {entry: lay(self.project.root, folder, entry) for entry in config.overlay}
+        laid = untracked(folder) if config.overlay and version.is_commit else set()
+        if config.build:
+            renew(
+                file
+                for entry in source
+                for file in files_of(folder / entry)
+                if file.is_file() and not is_binary(file)
+            )
+        env = clean(os.environ, config.env)
+        log = home / "log" / f"build-{name}.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.unlink(missing_ok=True)
+        rest()  # what a build does to environments is not what ran before
+        content = None if on_top is not None or lacks else self._content_key(source)
+        settings = _settings(config, env)
+        # a build may know its place
+        made_from = key_of(content, settings, config.build, tuple(self.flags), str(folder))
+        # a build without all of its sources is not kept
+        key = made_from if version.is_commit and not self.once and content is not None else None
+        builds, laid_out = Builds(home), False
+        if config.build and (key is None or not builds.restore(key, folder)):
+            try:
+                stale, laid_out = self._build_anew(folder, env, log)
+            except BuildError as error:
+                raise BuildError("; ".join([str(error), *lacks])) from None
+            notes = [
+                f"the build leaves `{name}` as it was committed: {_cure(name)}" for name in stale
+            ]
+            notes += [LAYOUT_AS_IT_COMES] if self.layout and not laid_out else []
+            if key is not None and not stale:  # nor is one of which this is to be said again
+                builds.keep(key, folder)
+        log.unlink(missing_ok=True)
+        if version.is_commit:
+            self._note_artefacts(folder, laid, stack)
+        pythons: dict[str, VirtualEnvironment] = {}
+        if config.python is not None:
+            if config.build and content is not None:
+                content = None if self.once else made_from
+            pythons = self._pythons(config.python, folder, content, settings, env, stack)
+        originals = Originals(
+            folder, source, plain=bool(version.product and version.product.folder)
         )
-        folder = stack.enter_context(worktree)
-    source = {entry: lay(project.root, folder, entry) for entry in config.overlay}
-    laid = untracked(folder) if config.overlay and version.is_commit else set()
-    if config.build:
-        renew(
-            file
-            for entry in source
-            for file in files_of(folder / entry)
-            if file.is_file() and not is_binary(file)
+        if config.python is not None and config.python.release:
+            notes.append(f"{config.python.release} was installed from the package index")
+        return Site(
+            folder,
+            env,
+            pythons,
+            source,
+            bool(config.build),
+            originals,
+            lacks=tuple(lacks),
+            notes=tuple(notes),
+            laid_out=laid_out,
         )
-    env = clean(os.environ, config.env)
-    log = home / "log" / f"build-{name}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.unlink(missing_ok=True)
-    rest()  # what a build does to environments is not what ran before
-    content = (
-        None if on_top is not None or lacks else _content_key(project, config, version, source)
-    )
-    settings = _settings(config, env)
-    # a build may know its place
-    made_from = key_of(content, settings, config.build, tuple(flags), str(folder))
-    # a build without all of its sources is not kept
-    key = made_from if version.is_commit and not once and content is not None else None
-    builds, laid_out = Builds(home), False
-    if config.build and (key is None or not builds.restore(key, folder)):
+
+    def _checked_out(
+        self, on_top: WorkingChanges | None, lacks: list[str], stack: ExitStack
+    ) -> Path:
+        """The folder with the files of the version; what it lacks of them is added to ``lacks``."""
+        place, wanted = self.home / "worktrees" / self.name, self.config.submodules
+        product = self.version.product
+        if product and product.folder:
+            return stack.enter_context(product.laid_out(place, wanted=wanted, notes=lacks))
+        commit = self.version.commit
+        return stack.enter_context(
+            checkout(self.project, commit, place, changes=on_top, wanted=wanted, notes=lacks)
+        )
+
+    def _build_anew(
+        self, folder: Path, env: Mapping[str, str], log: Path
+    ) -> tuple[list[str], bool]:
+        """Builds in a checkout; returns the programs that the build leaves as they were committed,
+        and whether the layout of the code was drawn.
+
+        What cannot be built with a drawn layout is built without.
+        """
+        config, scratch = self.config, self.home / "tmp"
+        committed, env = _programs(config, folder), _reporting(env)
         try:
-            stale, laid_out = _build_anew(config, folder, env, flags, home, log, layout)
-        except BuildError as error:
-            raise BuildError("; ".join([str(error), *lacks])) from None
-        notes = [f"the build leaves `{name}` as it was committed: {_cure(name)}" for name in stale]
-        notes += [LAYOUT_AS_IT_COMES] if layout and not laid_out else []
-        if key is not None and not stale:  # nor is one of which this is to be said again
-            builds.keep(key, folder)
-    log.unlink(missing_ok=True)
-    if version.is_commit:
-        _note_artefacts(home, config, version.commit, folder, laid, stack)
-    pythons: dict[str, VirtualEnvironment] = {}
-    if config.python is not None:
-        if config.build and content is not None:
-            content = None if once else made_from
-        shared = home / PYTHONS_FOLDER
-        stack.callback(prune, shared, config.python.keep)  # once those made here are released
-        pythons = _pythons(
-            config.python, version.packages, shared, folder, content, settings, env, stack
-        )
-    originals = Originals(folder, source, plain=bool(version.product and version.product.folder))
-    if config.python is not None and config.python.release:
-        notes.append(f"{config.python.release} was installed from the package index")
-    return Site(
-        folder,
-        env,
-        pythons,
-        source,
-        bool(config.build),
-        originals,
-        lacks=tuple(lacks),
-        notes=tuple(notes),
-        laid_out=laid_out,
-    )
+            laid_out = run_build(config, folder, env, self.flags, scratch, log, self.layout)
+        except BuildError:
+            if not self.layout:
+                raise
+            laid_out = run_build(config, folder, env, self.flags, scratch, log)
+        built = _programs(config, folder)
+        return [name for name, state in built.items() if committed.get(name) == state], laid_out
 
+    def _note_artefacts(self, folder: Path, laid: set[str], stack: ExitStack) -> None:
+        """Note what the build left, and at the end what installing and running left."""
+        artefacts, build, commit = Artefacts(self.home), self.config.build, self.version.commit
+        built = untracked(folder) - laid if build else set()
+        if build and not artefacts.is_known(commit, build):
+            artefacts.built(commit, build, built)
 
-def _build_anew(
-    config: Config,
-    folder: Path,
-    env: Mapping[str, str],
-    flags: Sequence[str],
-    home: Path,
-    log: Path,
-    layout: str,
-) -> tuple[list[str], bool]:
-    """Builds in a checkout; returns the programs that the build leaves as they were committed, and
-    whether the layout of the code was drawn.
+        def note() -> None:
+            with suppress(GitError):
+                artefacts.left(untracked(folder) - laid - built)
 
-    What cannot be built with a drawn layout is built without.
-    """
-    committed, env = _programs(config, folder), _reporting(env)
-    try:
-        laid_out = run_build(config, folder, env, flags, home / "tmp", log, layout)
-    except BuildError:
-        if not layout:
-            raise
-        laid_out = run_build(config, folder, env, flags, home / "tmp", log)
-    built = _programs(config, folder)
-    return [name for name, state in built.items() if committed.get(name) == state], laid_out
+        stack.callback(note)
+
+    def _content_key(self, source: Mapping[str, str]) -> str:
+        """The key of the files in a checkout, before anything is built there."""
+        version = self.version
+        laid_out = version.product and version.product.folder
+        base = version.dirty if laid_out else self.project.tree(version.commit)
+        return key_of(base, sorted(source.items()), str(self.config.submodules))
+
+    def _pythons(
+        self,
+        table: PythonTable,
+        origin: Path,
+        content: str | None,
+        settings: str,
+        env: Mapping[str, str],
+        stack: ExitStack,
+    ) -> dict[str, VirtualEnvironment]:
+        """A virtual environment per interpreter that perf.toml asks for, held as long as
+        ``stack``.
+        """
+        shared = self.home / PYTHONS_FOLDER
+        stack.callback(prune, shared, table.keep)  # once those made here are released
+        pythons = {}
+        for number in table.versions or (f"{sys.version_info.major}.{sys.version_info.minor}",):
+            recipe = Recipe(
+                find(number, env),
+                origin,
+                table.install,
+                table.requires,
+                self.version.packages,
+                release=table.release,
+                content=content,
+                settings=settings,
+                env=env,
+            )
+            pythons[number] = stack.enter_context(environment(shared, recipe))
+        return pythons
 
 
 def _programs(config: Config, folder: Path) -> dict[str, tuple[int, int, int]]:
@@ -237,31 +291,6 @@ def _cure(name: str) -> str:
     )
 
 
-def _note_artefacts(
-    home: Path, config: Config, commit: str, folder: Path, laid: set[str], stack: ExitStack
-) -> None:
-    """Note what the build left, and at the end what installing and running left."""
-    artefacts = Artefacts(home)
-    built = untracked(folder) - laid if config.build else set()
-    if config.build and not artefacts.is_known(commit, config.build):
-        artefacts.built(commit, config.build, built)
-
-    def note() -> None:
-        with suppress(GitError):
-            artefacts.left(untracked(folder) - laid - built)
-
-    stack.callback(note)
-
-
-def _content_key(
-    project: Project, config: Config, version: Version, source: Mapping[str, str]
-) -> str:
-    """The key of the files in a checkout, before anything is built there."""
-    laid_out = version.product and version.product.folder
-    base = version.dirty if laid_out else project.tree(version.commit)
-    return key_of(base, sorted(source.items()), str(config.submodules))
-
-
 def _settings(config: Config, env: Mapping[str, str]) -> str:
     """The key of what else builds and installations obey: variables, the compiler's version."""
     compiled = compiler(env.get("CC", "cc"), env.get("PATH", os.defpath))
@@ -274,39 +303,4 @@ def _reporting(env: Mapping[str, str]) -> dict[str, str]:
     return dict(env) | {
         name: os.pathsep.join(filter(None, (env.get(name), str(folder))))
         for name, folder in added.items()
-    }
-
-
-def _pythons(
-    table: PythonTable,
-    packages: Sequence[str],
-    home: Path,
-    origin: Path,
-    content: str | None,
-    settings: str,
-    env: Mapping[str, str],
-    stack: ExitStack,
-) -> dict[str, VirtualEnvironment]:
-    """A virtual environment per interpreter that perf.toml asks for, held as long as ``stack``."""
-    from perfvcs.measure.interpreter import find
-
-    versions = table.versions or (f"{sys.version_info.major}.{sys.version_info.minor}",)
-    return {
-        number: stack.enter_context(
-            environment(
-                home,
-                Recipe(
-                    find(number, env),
-                    origin,
-                    table.install,
-                    table.requires,
-                    tuple(packages),
-                    release=table.release,
-                    content=content,
-                    settings=settings,
-                    env=env,
-                ),
-            )
-        )
-        for number in versions
     }

@@ -25,7 +25,7 @@ from perfvcs.jobs.config import Config, installs
 from perfvcs.jobs.harness import chosen, runs_alone
 from perfvcs.jobs.workload import Workload
 from perfvcs.measure.interpreter import of_program, only_here, only_one, resolve
-from perfvcs.measure.site import Site, Version, as_it_stands, prepare
+from perfvcs.measure.site import Preparation, Site, Version, as_it_stands
 from perfvcs.measure.virtualenv import VirtualEnvironment
 from perfvcs.native import start_folder
 from perfvcs.plugins.collector import OF_COPIES, CollectError, Run
@@ -124,18 +124,17 @@ class Sites:
             place = f"{version.commit[:12]}-{twin}-{binary}" + (
                 f"-{kind.number}" if kind.number else ""
             )
-            site = prepare(
+            site = Preparation(
                 self.project,
                 self.home,
                 self.config,
                 version,
                 place,
-                stack,
                 self.changes,
                 flags=kind.flags,
                 once=kind.binaries > 1,
                 layout=self._layout(kind, binary),
-            )
+            ).make(stack)
             self.built(site.folder)
             self._sites[position, binary, kind.flags] = self._listed(site, kind)
 

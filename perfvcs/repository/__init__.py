@@ -17,6 +17,7 @@ from perfvcs import gate
 from perfvcs.errors import UsageError
 from perfvcs.git.project import Project, UnknownRevision
 from perfvcs.index import Index
+from perfvcs.profile.rules import REGISTER_FILE, RULES_FILE
 from perfvcs.profile.units import in_base_units
 from perfvcs.repository import leftovers, seals
 from perfvcs.repository.state import State, States, WorkingTree
@@ -298,7 +299,6 @@ class Repository:
         """
         from perfvcs.check import NothingToCompare, compare, earlier_sessions
         from perfvcs.check.method import BY_RULES
-        from perfvcs.profile.rules import RULES_FILE
 
         asked = asked or BY_RULES
         along = self._along(target)
@@ -346,7 +346,6 @@ class Repository:
     def acceptances(self) -> list[Acceptance]:
         """What perf-accepted.toml has accepted as it is now; raises BadRegister."""
         from perfvcs.check.register import load
-        from perfvcs.profile.rules import REGISTER_FILE
 
         acceptances = [] if self.project.bare else load(self.project.root / REGISTER_FILE)
         for job, present in self.index.renamed():

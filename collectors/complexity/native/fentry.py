@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from perfvcs.collectors._shared.commandrun import launched
 from perfvcs.collectors.complexity import inside
 from perfvcs.collectors.complexity.calls import Calls, Interrupted, RecordingRequest, TracedFunction
+from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunctions
 from perfvcs.collectors.complexity.native.elf import Elf, Unresolved, reading
 from perfvcs.collectors.complexity.native.program import Instruction, Steps
 from perfvcs.collectors.complexity.native.recordplan import (
@@ -151,8 +152,6 @@ def _files(run: Run) -> list[Path]:
 
 @cache
 def _functions(identity: BinaryIdentity) -> BinaryFunctions:
-    from perfvcs.collectors.complexity.native.debugfunctions import BinaryFunctions
-
     path = Path(identity.path)
     with reading(path):
         return BinaryFunctions.read(Elf.read(path))

@@ -17,31 +17,13 @@ DEPTH = 16  # of the runtime's stack
 LONGEST_CHAIN = 200  # steps
 
 
-class Code(IntEnum):
-    """As ``enum code`` in sizes.h."""
-
-    END = 0
-    REGISTER = 1
-    VECTOR = 2
-    STACK = 3
-    CONSTANT = 4
-    LOAD = 5
-    ADD = 6
-    SUBTRACT = 7
-    MULTIPLY = 8
-    DIVIDE = 9
-    DIVIDE_UNSIGNED = 10
-    SHIFT = 11
-    BITS = 12
-    TO_REAL = 13
-    TO_REAL_UNSIGNED = 14
-    ADD_REAL = 15
-    SUBTRACT_REAL = 16
-    MULTIPLY_REAL = 17
-    DIVIDE_REAL = 18
-    IF_ZERO = 19
-    JUMP = 20
-    COPY = 21
+Code = IntEnum(  # as ``enum code`` in sizes.h
+    "Code",
+    "END REGISTER VECTOR STACK CONSTANT LOAD ADD SUBTRACT MULTIPLY DIVIDE DIVIDE_UNSIGNED"
+    " SHIFT BITS TO_REAL TO_REAL_UNSIGNED ADD_REAL SUBTRACT_REAL MULTIPLY_REAL DIVIDE_REAL"
+    " IF_ZERO JUMP COPY",
+    start=0,
+)
 
 
 class Instruction(NamedTuple):

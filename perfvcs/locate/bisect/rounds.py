@@ -23,6 +23,7 @@ from perfvcs.locate.bisect.searched import KeptSites, Searched
 from perfvcs.locate.bisect.seen import Begun, Measuring, SavedBisections, Seen, SeenBlock
 from perfvcs.locate.bisect.span import Span, UnmeasurableEnd
 from perfvcs.locate.bisect.suspicion import SuspectCommit, stored_levels
+from perfvcs.measure.announcement import announced
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.rig import Rig
 from perfvcs.measure.session import Session
@@ -30,6 +31,8 @@ from perfvcs.measure.storedsession import CampaignOutcome, kept
 from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.profile.summary import Measured
 from perfvcs.system.numeric import Floats
+from perfvcs.text.quantity import duration
+from perfvcs.text.words import counted
 
 EXACT_LEAST = 1e-9  # share by which ends differ
 # seconds for which quick benchmarks may go on where many noisy executions show little
@@ -197,9 +200,6 @@ class Search:
 
     def _left(self, decision: Decision) -> str:
         """How many commits are open, and how many more are to be built for that."""
-        from perfvcs.text.quantity import duration
-        from perfvcs.text.words import counted
-
         if decision.belief is None:
             return ""
         builds, blocks = self._remaining(decision)
@@ -323,7 +323,6 @@ def _is_over(deadline: float | None) -> bool:
 def measuring(rig: Rig, *, wait: bool) -> Iterator[Rig]:
     """The right to measure, seen by others."""
     from perfvcs.locate.blame.laboratory import Once
-    from perfvcs.measure.announcement import announced
 
     repository = rig.repository
     with announced(repository.home, (), rig.progress) as seen, repository.measuring(wait=wait):

@@ -14,6 +14,7 @@ from perfvcs.check.change import Change, NothingToCompare, Report
 from perfvcs.check.method import CheckRequest
 from perfvcs.locate.bisect.seen import Begun, Measuring, SavedBisections, Seen, Target
 from perfvcs.locate.bisect.span import CURE, Span, UnmeasurableEnd, require_room
+from perfvcs.measure.counting import COUNTING, count
 from perfvcs.measure.request import Request
 from perfvcs.measure.rig import Rig
 from perfvcs.measure.rig import versions as versions_of
@@ -45,7 +46,6 @@ def judged_ends(
     """
     from perfvcs.locate.bisect.decision import FIRST_PAIRS
     from perfvcs.measure.campaign import FirstLook, settle
-    from perfvcs.measure.counting import count
 
     repository, ends = rig.repository, (State(between.good), State(between.bad))
     rig.progress.say(
@@ -71,8 +71,6 @@ def series_of(repository: Repository, cells: Iterable[Cell]) -> set[str]:
     """The stored series that executions of some cells prolong, and those of what is counted beside
     their time, by the keys of their jobs.
     """
-    from perfvcs.measure.counting import COUNTING
-
     asked = {
         (cell.label, collector) for cell in cells for collector in (cell.collector_name, *COUNTING)
     }
