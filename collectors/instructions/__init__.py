@@ -12,8 +12,9 @@ from perfvcs.plugins.collector import EVERY_UNIT, Observations, Run
 from perfvcs.profile import Metric
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from perfvcs.collectors.instructions.counts import Counts
-    from perfvcs.collectors.instructions.valgrind import ValgrindTool
 
 TOTAL_METRICS = {
     "instructions": Metric("", "lower", "deterministic"),
@@ -141,7 +142,7 @@ class Instructions:
         from perfvcs.collectors.instructions.paths import observations
         from perfvcs.launcher.execution import name_command
 
-        if run.unit == EVERY_UNIT:
+        if run.unit == EVERY_UNIT or (run.repetition and self._tool != "callgrind"):
             return self._each(run)
         counts, repeatability = self._count(run, 0), None
         for attempt in range(1, self.repeat + 1):
@@ -169,11 +170,15 @@ class Instructions:
     def _each(self, run: Run) -> Observations:
         """Each unit counted by itself, and the whole program once more where it repeats itself."""
         from perfvcs.collectors._shared.testing.oneunit import rows_of
-        from perfvcs.collectors.instructions import catch2bodies, filters, valgrind
+        from perfvcs.collectors.instructions import catch2bodies, filters, repetitions, valgrind
 
         folder = run.scratch / "instructions-each"
         folder.mkdir()
-        if filters.divides(run.argv[0]):
+        if run.repetition is not None:
+            units = repetitions.RepeatedBenchmarks(run, run.repetition, self._record, folder)
+            rows = rows_of(replace(run, uid=""), "instructions", units.amounts())
+            rows.warnings += units.unsettled
+        elif filters.divides(run.argv[0]):
             rows = rows_of(run, "instructions", filters.count_each(run, folder))
         elif catch2bodies.divides(run.argv[0]):
             rows = rows_of(run, "instructions", catch2bodies.count_each(run, folder))
@@ -185,18 +190,29 @@ class Instructions:
 
     def _count(self, run: Run, attempt: int) -> Counts:
         from perfvcs.collectors._shared.testing.oneunit import Undivided
-        from perfvcs.collectors.instructions import catch2bodies, filters, hardware, valgrind
+        from perfvcs.collectors.instructions import catch2bodies, filters, repetitions, valgrind
 
         folder = run.scratch / f"instructions-{'unit-' if run.unit else ''}{attempt}"
         folder.mkdir()
+        if not run.unit:
+            return self._record(run, folder)
+        if run.repetition is not None:
+            return repetitions.RepeatedBenchmarks(
+                run, run.repetition, self._record, folder
+            ).counts()
+        if self._tool == "perf":
+            raise Undivided("the processor's counters cannot be switched: apt install valgrind")
+        if filters.divides(run.argv[0]):
+            return filters.count(run, folder, inlined=self.inlined)
+        if catch2bodies.divides(run.argv[0]):
+            return catch2bodies.count(run, folder, inlined=self.inlined)
+        return valgrind.record(run, "callgrind", folder, inlined=self.inlined)
+
+    def _record(self, run: Run, folder: Path) -> Counts:
+        """The instructions of one execution of the whole program."""
+        from perfvcs.collectors.instructions import hardware, valgrind
+
         tool = self._tool
         if tool == "perf":
-            if run.unit:
-                raise Undivided("the processor's counters cannot be switched: apt install valgrind")
             return hardware.record(run, folder)
-        if run.unit and filters.divides(run.argv[0]):
-            return filters.count(run, folder, inlined=self.inlined)
-        if run.unit and catch2bodies.divides(run.argv[0]):
-            return catch2bodies.count(run, folder, inlined=self.inlined)
-        switchable: ValgrindTool = "callgrind" if run.unit else tool
-        return valgrind.record(run, switchable, folder, inlined=self.inlined)
+        return valgrind.record(run, tool, folder, inlined=self.inlined)

@@ -117,7 +117,7 @@ def reported(run: Run, folder: Path, options: Sequence[str]) -> ReportedSamples:
     env = valgrind.environment({**run.env, **BOUND})
     argv = (*valgrind.command("callgrind", folder, options), *run.argv)
     fixed = run.aslr and not valgrind.addresses_can_be_fixed()
-    counted = HarnessRun.of(replace(run, unit="", argv=argv, env=env), run.reads)
+    counted = HarnessRun.of(replace(run, unit="", uid="", argv=argv, env=env), run.reads)
     return counted.execute(LaunchOptions(run.cpus, fixed)).samples()
 
 

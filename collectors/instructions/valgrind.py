@@ -37,7 +37,9 @@ FIXED = {
     "PYTHONHASHSEED": "0",
     "PERL_HASH_SEED": "0",
     "PERL_PERTURB_KEYS": "0",
-    "RUST_TEST_THREADS": "1",  # in the harness of cargo: who waits for whom is chance
+    # who waits for whom is chance: in the harness of cargo, and between goroutines
+    "RUST_TEST_THREADS": "1",
+    "GOMAXPROCS": "1",
 }
 # Go's runtime interrupts its threads by signals, on which callgrind 3.19 stops with an assertion
 UNSIGNALLED = "asyncpreemptoff=1"

@@ -1,5 +1,5 @@
 """Benchmark harnesses: which format each one's job may name, and the options by which it runs one
-benchmark, or each only once.
+benchmark, each only once, or so many times.
 """
 
 from __future__ import annotations
@@ -19,16 +19,23 @@ BY_REGEX = "log"  # the format that takes the expression of a job
 SPECIAL = re.compile(r"[][\\^$.|?*+(){}]")
 COMMAND_END = "--"  # what cargo and npm pass on stands behind it
 PASSES_ON = re.compile(r"(?:cargo|npm|pnpm)$")
+COMPILERS = ("go", "cargo")
 
 
 class Harness(Struct, frozen=True):
     """The options of one harness: ``only`` makes those that run one unit; ``once`` are those with
-    which each benchmark runs once, which is what can be counted. ``beside``: others that the unit
-    stands together with run, too.
+    which each benchmark runs once, which is what can be counted. ``often`` gives those with which
+    each runs so many times, and ``steady`` the variables with which it then does the same each
+    time. ``sized`` makes it run a unit at one of its sizes. ``bounded``: it is known when each of
+    its units begins and ends. ``beside``: others that the unit stands together with run, too.
     """
 
     only: Callable[[str], list[str]] | None = None
+    sized: Callable[[str, float], list[str]] | None = None
     once: tuple[str, ...] = ()
+    often: Callable[[int], list[str]] | None = None
+    steady: Mapping[str, str] = {}
+    bounded: bool = False
     beside: bool = False
 
 
@@ -89,10 +96,65 @@ def chosen(argv: Sequence[str], reads: Reads, unit: str, *, once: bool = False) 
     if not unit or not options or argv[1:2] == ["-c"]:
         return [*argv]
     argv = _without(argv, harness.once) if once else argv
-    if reads.format == "go" and PurePosixPath(argv[0]).name != "go":
-        options = [re.sub(r"^-(?=[a-z])", "-test.", option) for option in options]
+    options = _as_taken(argv, reads, options)
     passing = PASSES_ON.search(argv[0]) and COMMAND_END not in argv
     return [*argv, *([COMMAND_END] if passing else []), *options]
+
+
+def undivided(words: Sequence[str], reads: Reads) -> str:
+    """Why the benchmarks that a command's ``words`` run cannot be counted one by one, with the cure
+    where there is one; empty where they can.
+    """
+    if _harness(reads).bounded or repeats(words, reads):
+        return ""
+    if _harness(reads).often is not None:
+        return (
+            "a benchmark is counted where the command is the compiled program, without a shell:"
+            " compile it in `build`"
+        )
+    return (
+        f"it reads `{reads.format}`, which neither says when a benchmark begins nor runs one as"
+        " often as it is asked to"
+    )
+
+
+def repeats(words: Sequence[str], reads: Reads | None) -> bool:
+    """Whether the harness that a command's ``words`` start runs one unit alone, and as often as it
+    is asked to: behind the words of a shell nothing can be added, and what compiles a benchmark
+    would be counted with it.
+    """
+    if reads is None or not runs_alone(reads) or _harness(reads).often is None:
+        return False
+    return words[1:2] != ["-c"] and not any(PurePosixPath(word).name in COMPILERS for word in words)
+
+
+def repeated(
+    argv: Sequence[str], reads: Reads, unit: str, size: float | None, often: int
+) -> list[str]:
+    """The words of a command that runs one unit so many times, at its size where it has one.
+
+    >>> repeated(["./sort.test"], Reads("go"), "Sort", None, 1000)[1:5]
+    ['-test.bench', '^BenchmarkSort$', '-test.benchtime', '1000x']
+    """
+    harness = _harness(reads)
+    assert harness.only is not None and harness.often is not None
+    only = harness.only(unit)
+    if size is not None and harness.sized is not None:
+        only = harness.sized(unit, size)
+    options = [*only, *harness.often(often)]
+    return [*argv, *_as_taken(argv, reads, options)]
+
+
+def steady(reads: Reads) -> Mapping[str, str]:
+    """The variables with which a harness that repeats a unit does the same each time."""
+    return _harness(reads).steady
+
+
+def _as_taken(argv: Sequence[str], reads: Reads, options: list[str]) -> list[str]:
+    """Options of Go's tool as a compiled test has them."""
+    if reads.format != "go" or PurePosixPath(argv[0]).name == "go":
+        return options
+    return [re.sub(r"^-(?=[a-z])", "-test.", option) for option in options]
 
 
 def fits_to_clock(reads: Reads | None) -> bool:
@@ -136,17 +198,25 @@ def _bare(unit: str) -> str:
     return re.split(r"\(| \[| threads=| cpus=", unit, maxsplit=1)[0]
 
 
-def _go(unit: str) -> list[str]:
+def _go(unit: str, size: float | None = None) -> list[str]:
     """The function, then its sub-benchmarks, each level by itself (``go help testflag``).
 
     A number that is the size is missing in the unit's name, and may be at any level. A pattern with
-    more levels than a benchmark has reports nothing of it, one with fewer all that is below.
+    more levels than a benchmark has reports nothing of it, one with fewer all that is below, so
+    that a size that is known is a level more.
+
+    >>> _go("m.Sort", 100)
+    ['-bench', '^BenchmarkSort$/^((.*=)?[+]?0*100([.]0*)?)$']
     """
+    number = "(.*=)?[-+.0-9eE]+"
+    if size is not None and size == int(size):
+        sign = "-" if size < 0 else "[+]?"
+        number = f"(.*=)?{sign}0*{abs(int(size))}([.]0*)?"
     function, bracket, inside = unit.partition(" cpus=")[0].rpartition("/")[2].partition("(")
     levels = [f"^Benchmark{_exactly(function.rpartition('.')[2])}$"]
     parts = [_exactly(part) for part in inside.removesuffix(")").split(", ")] if bracket else []
-    for number in range(len(parts)):
-        either = [*parts[max(0, number - 1) : number + 1], "(.*=)?[-+.0-9eE]+"]
+    for level in range(len(parts) + (size is not None)):
+        either = [*parts[max(0, level - 1) : level + 1], number]
         levels.append(f"^({'|'.join(either)})$")
     return ["-bench", "/".join(levels)]
 
@@ -185,17 +255,31 @@ def _dotnet(unit: str) -> list[str]:
 # By the format that a job reads. What is not here has no such options: nanobench, mitata,
 # tinybench, hyperfine, pyperf, k6 and Locust run all, and the unit's values are taken.
 HARNESSES: Mapping[str, Harness] = {
-    "go": Harness(_go, ("-benchtime", "1x", "-count", "1")),
-    "google-benchmark": Harness(_google, ("--benchmark_min_time=0", "--benchmark_repetitions=1")),
+    "go": Harness(
+        _go,
+        sized=_go,
+        once=("-benchtime", "1x", "-count", "1"),
+        often=lambda often: ["-benchtime", f"{often}x", "-count", "1", "-cpu", "1"],
+        # collected is only what would take too much memory: when, and how much, is chance
+        steady={"GOGC": "off", "GOMEMLIMIT": "512MiB"},
+    ),
+    "google-benchmark": Harness(
+        _google, once=("--benchmark_min_time=0", "--benchmark_repetitions=1"), bounded=True
+    ),
     "catch2": Harness(
         _catch2,
-        ("--benchmark-samples", "1", "--benchmark-warmup-time", "0", "--benchmark-no-analysis"),
+        once=(
+            *("--benchmark-samples", "1"),
+            *("--benchmark-warmup-time", "0"),
+            "--benchmark-no-analysis",
+        ),
+        bounded=True,
         beside=True,
     ),
-    "criterion": Harness(_criterion, ("--test",)),
+    "criterion": Harness(_criterion, once=("--test",)),
     "libtest": Harness(lambda unit: [unit]),
-    "jmh": Harness(_jmh, ("-f", "1", "-bm", "ss", "-wi", "0", "-i", "1")),
-    "pytest-benchmark": Harness(_pytest, ("--benchmark-disable",)),
+    "jmh": Harness(_jmh, once=("-f", "1", "-bm", "ss", "-wi", "0", "-i", "1")),
+    "pytest-benchmark": Harness(_pytest, once=("--benchmark-disable",), bounded=True),
     "vitest": Harness(_vitest),
     "benchmark-dotnet": Harness(_dotnet),
 }

@@ -17,6 +17,7 @@ from perfvcs.collectors._shared.commandrun import is_python, mentions
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.cell import Cell
+from perfvcs.jobs.harness import repeats, undivided
 from perfvcs.plugins.collector import EVERY_UNIT
 from perfvcs.profile.naming import is_whole
 from perfvcs.profile.summary import summarise
@@ -39,11 +40,12 @@ SHARE = 0.2  # of the session that counting may take
 LEAST_ROOM = 20.0
 EXECUTIONS = 2  # of each version: two show how much a count varies by itself
 TIMED = ("time", "pytest")  # the collectors beside which work is counted
-# the formats of harnesses in whose programs it is known when each unit begins and ends
-DIVISIBLE = ("google-benchmark", "catch2", "pytest-benchmark")
 # names in what chooses functions by the processor, as gcc and clang do it
 DISPATCHING = (b"__cpu_model", b"__cpu_indicator_init")
 RUNS = 2  # of each unit in a counted execution, about
+# seconds for each benchmark that its harness repeats: it is started twice; measured 0.8 to 2.2 s
+# of a processor for tests of Go of 3 to 9 MB
+REPEATING = 1.5
 COUNTING = ("instructions", "bytecode")  # collectors that count it already
 # programs that compile while they run, so that no two runs execute the same instructions
 COMPILING = ("node", "nodejs", "deno", "bun", "java", "pypy", "pypy3", "luajit", "julia", "dotnet")
@@ -71,10 +73,13 @@ COUNTERS = dict(zip(COUNTS, (NATIVE, PYTHON), strict=True))
 
 
 class UnitSeconds(NamedTuple):
-    """What one run of each unit of a job takes (s), and all that were measured at once."""
+    """What one run of each of a ``number`` of units of a job takes (s), and all that were measured
+    at once.
+    """
 
     once: float
     measured: float
+    number: int = 1
 
 
 class CountedJob(NamedTuple):
@@ -192,7 +197,8 @@ def units(profiles: Iterable[Profile]) -> dict[str, UnitSeconds]:
                 times[rows.uid[place], rows.size[place] if rows.size else None].append(seconds)
         if times and profile.job.collector in TIMED:
             measured = sum(map(sum, times.values())) / profile.design.executions
-            found[profile.job.label] = UnitSeconds(sum(map(median, times.values())), measured)
+            once = sum(map(median, times.values()))
+            found[profile.job.label] = UnitSeconds(once, measured, len(times))
     return found
 
 
@@ -225,10 +231,8 @@ def affordable(
             continue
         if not _is_divisible(cell, has):
             if cell.counting == "always" and cell.reads is not None:
-                reasons.append(
-                    f"the work of {cell.label} is not counted: it reads `{cell.reads.format}`,"
-                    " which does not say when a benchmark begins"
-                )
+                why = undivided(_words(cell), cell.reads) or "it reports no benchmark"
+                reasons.append(f"the work of {cell.label} is not counted: {why}")
             continue
         counter = PYTHON if _runs_python(cell) else NATIVE
         counting = _counting(cell, counter, each=has is not None)
@@ -259,10 +263,15 @@ def under_counter(cell: Cell, metric: str, uid: str) -> Cell:
 
 
 def _is_divisible(cell: Cell, has: UnitSeconds | None) -> bool:
-    """Whether the job is one program, or its harness says when a unit begins."""
+    """Whether the job is one program, or its units can be counted one by one."""
     if has is None:
         return cell.reads is None and cell.collector_name != "pytest"
-    return cell.reads is None or cell.reads.format.replace("_", "-") in DIVISIBLE
+    return cell.reads is None or not undivided(_words(cell), cell.reads)
+
+
+def _words(cell: Cell) -> list[str]:
+    """The command's words, as far as they do not depend on the workload."""
+    return ["/bin/sh", "-c"] if cell.shell else shlex.split(cell.cmd)
 
 
 def _seconds(
@@ -272,12 +281,15 @@ def _seconds(
     program ``runs`` so many: only these become slower.
 
     1. A program without units is slower as a whole.
-    2. Units are counted, and what a suite in Python does around them is as quick as ever.
-    3. A program that calls perfvcs by itself is counted once more, as a whole.
+    2. A benchmark that its harness repeats is counted in two executions of its own.
+    3. Units are counted, and what a suite in Python does around them is as quick as ever.
+    4. A program that calls perfvcs by itself is counted once more, as a whole.
     """
     whole = counter.slower * runs + seconds - runs
     if has is None:
         return whole
+    if repeats(_words(cell), cell.reads):
+        return RUNS * has.once + REPEATING * has.number
     inside = counter.slower * RUNS * has.once
     suite = cell.collector_name == "pytest" or cell.reads is not None or "perfvcs_asv" in cell.cmd
     if not suite:

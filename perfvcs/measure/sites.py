@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -22,13 +24,13 @@ from perfvcs.git.changes import WorkingChanges, ignored
 from perfvcs.git.project import Project
 from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import Config, installs
-from perfvcs.jobs.harness import chosen, runs_alone
+from perfvcs.jobs.harness import chosen, repeated, repeats, runs_alone, steady
 from perfvcs.jobs.workload import Workload
 from perfvcs.measure.interpreter import of_program, only_here, only_one, resolve
 from perfvcs.measure.site import Preparation, Site, Version, as_it_stands
 from perfvcs.measure.virtualenv import VirtualEnvironment
 from perfvcs.native import start_folder
-from perfvcs.plugins.collector import OF_COPIES, CollectError, Run
+from perfvcs.plugins.collector import OF_COPIES, CollectError, Repetition, Run
 from perfvcs.profile import FIRST_OUTPUT, FIRST_WALL, TRACED_WALL, Environment, Job, Reached
 from perfvcs.profile.buildidentity import DEPENDENCIES
 from perfvcs.system.disk import Stamp, stamp
@@ -99,6 +101,8 @@ class Sites:
         # cells on versions that were warmed up, and what ran then
         self.warm: dict[tuple[int, Version], Reached | None] = {}
         self.first: dict[tuple[int, Version], FirstExecution] = {}
+        # by cell, unit and size: how often a harness is asked to run what is counted
+        self._iterations: defaultdict[int, dict[tuple[str, float | None], int]] = defaultdict(dict)
 
     def kinds(self) -> Iterator[SiteKind]:
         """The kinds of sites that each version needs."""
@@ -230,6 +234,16 @@ class Sites:
             reads=cell.reads,
             alone=argv != whole and runs_alone(cell.reads),
             begun_with=site.originals.names,
+            repetition=self._repetition(number, [program, *whole[1:]]),
+        )
+
+    def _repetition(self, number: int, words: list[str]) -> Repetition | None:
+        """How a cell's harness is asked to run a unit so often, where that is counted."""
+        cell = self.cells[number]
+        if cell.reads is None or not (cell.exact and cell.unit and repeats(words, cell.reads)):
+            return None
+        return Repetition(
+            partial(repeated, words, cell.reads), steady(cell.reads), self._iterations[number]
         )
 
     def job(self, number: int, position: int) -> Job:

@@ -7,7 +7,7 @@ touches the store.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -58,6 +58,20 @@ class Reads(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 @dataclass(frozen=True)
+class Repetition:
+    """How a command is asked for one unit, so often: ``words`` gives the command's by the unit, its
+    size and the iterations, ``env`` are variables with which each execution does the same.
+
+    ``iterations`` are those that were found to be enough, by unit and size; the versions that are
+    compared have them in common.
+    """
+
+    words: Callable[[str, float | None, int], list[str]]
+    env: Mapping[str, str]
+    iterations: dict[tuple[str, float | None], int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Run:
     """One prepared execution.
 
@@ -72,7 +86,9 @@ class Run:
     ``unit`` and next to nothing else. ``stdin``: the file that is its standard input; None: it is
     empty. ``may_fail``: an exit status other than 0 is no failure. ``within`` are the words of a
     command that starts the execution in a sandbox. ``begun_with``: the files and folders below
-    ``cwd`` before any execution, by their relative paths; None: it is not known.
+    ``cwd`` before any execution, by their relative paths; None: it is not known. ``repetition``:
+    the command's harness runs a unit as often as it is asked to; None: it does not, or nothing
+    counts.
     """
 
     argv: tuple[str, ...]
@@ -94,6 +110,7 @@ class Run:
     may_fail: bool = False
     within: tuple[str, ...] = ()
     begun_with: frozenset[str] | None = None
+    repetition: Repetition | None = None
 
 
 @dataclass

@@ -192,10 +192,13 @@ int main(void)
         ({"cmd": "./bench", "reads": "google-benchmark"}, [2]),
         ({"cmd": "./bench", "reads": "catch2"}, [2]),
         ({"cmd": "./bench"}, []),  # all of it is slower under valgrind
-        ({"cmd": "go test -bench .", "reads": "go"}, []),  # which says nothing of its loops
+        ({"cmd": "./bench.test", "reads": "go"}, [2]),  # runs each as often as it is asked to
+        ({"cmd": "go test -bench .", "reads": "go"}, []),  # compiles it first
+        ({"cmd": "./bench.test", "reads": "go", "shell": True}, []),
+        ({"cmd": "./bench", "reads": "libtest"}, []),  # runs as often as the clock allows
     ],
 )
-def test_units_are_counted_where_their_harness_says_when_they_begin(
+def test_units_are_counted_where_their_harness_says_when_they_begin_or_repeats_them(
     job: dict[str, object], often: list[int]
 ) -> None:
     """Five seconds of which the units take a tenth, once each."""
@@ -207,15 +210,35 @@ def test_units_are_counted_where_their_harness_says_when_they_begin(
     assert affordable(cells, 5.0, 1.0, by_unit) == ([], [])
 
 
-def test_a_harness_that_does_not_say_when_its_units_begin_is_named_where_counts_were_asked_for() -> (
-    None
-):
-    cells = matrix(read({"job": [{"cmd": "go test", "reads": "go", "exact": "always"}]}))
+@pytest.mark.parametrize(
+    ("job", "reason"),
+    [
+        (
+            {"cmd": "./bench", "reads": "libtest"},
+            "it reads `libtest`, which neither says when a benchmark begins nor runs one as often"
+            " as it is asked to",
+        ),
+        (
+            {"cmd": "go test -bench .", "reads": "go"},
+            "a benchmark is counted where the command is the compiled program, without a shell:"
+            " compile it in `build`",
+        ),
+    ],
+)
+def test_a_harness_whose_benchmarks_cannot_be_counted_is_named_where_counts_were_asked_for(
+    job: dict[str, str], reason: str
+) -> None:
+    cells = matrix(read({"job": [{"name": "bench", "exact": "always", **job}]}))
     counted, reasons = affordable(cells, 5.0, 40.0, {cells[0].label: UnitSeconds(0.05, 4.5)})
     assert not counted
-    assert reasons == [
-        "the work of go is not counted: it reads `go`, which does not say when a benchmark begins"
-    ]
+    assert reasons == [f"the work of bench is not counted: {reason}"]
+
+
+def test_benchmarks_that_are_repeated_take_their_number_of_executions() -> None:
+    cells = matrix(read({"job": [{"cmd": "./bench.test", "reads": "go"}]}))
+    counted, _ = affordable(cells, 5.0, 60.0, {cells[0].label: UnitSeconds(0.01, 0.02, 16)})
+    assert [job.executions for job in counted] == [1]
+    assert counted[0].seconds == pytest.approx(2 * (0.5 + 2 * 0.01 + 16 * 1.5))
 
 
 def jobs(text: str, seconds: float, room: float) -> tuple[list[int], list[str]]:

@@ -168,11 +168,14 @@ class UnitRun:
 def divide(run: Run, count: Callable[[Run], Observations]) -> Observations:
     """What is counted in a run's unit; where it cannot be counted alone, in the whole program, with
     the reason. A program that runs the unit alone is counted from its start.
+
+    The row of a unit that the job's harness reports has that name, as its times have.
     """
     if not run.unit:
         return count(run)
+    is_reported = run.reads is not None and run.unit != EVERY_UNIT
     try:
-        rows = count(run)
+        rows = count(replace(run, uid=run.unit) if is_reported else run)
     except Undivided as error:
         if run.unit == EVERY_UNIT and run.reads is not None:  # which says nothing of the whole
             raise CollectError(str(error), lasting=True) from None

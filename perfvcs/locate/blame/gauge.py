@@ -180,7 +180,8 @@ class Gauge(NamedTuple):
     def levels(self, profile: Profile) -> list[float]:
         """The value of each execution; raises UnmeasurableVersion where the unit has none."""
         if not self.unit:
-            return level(profile, self.metric if self.metric in profile.metrics else "")
+            known = self.metric if self.metric in profile.metrics else ""
+            return level(profile, known, self.cell.unit)
         wanted = self.unit.removesuffix(ONCE)
         for summary in summarise(profile):
             if (

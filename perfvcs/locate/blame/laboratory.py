@@ -20,7 +20,7 @@ from perfvcs.measure.rig import Rig
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.plugins import build
-from perfvcs.plugins.collector import CollectError, Collector, Observations, Run
+from perfvcs.plugins.collector import CollectError, Collector, Observations, Run, divided
 from perfvcs.profile import Metric, Profile
 
 HEAVY = 60  # how much longer an execution under valgrind or with counting may take than one without
@@ -180,13 +180,14 @@ class Bench:
         return [profile for (profile,) in self.session.so_far(cell) or ()]
 
 
-def level(profile: Profile, metric: str = "") -> list[float]:
-    """The value of each execution: of the whole process, by a metric, else by the one in which a
-    collector's runs are compared.
+def level(profile: Profile, metric: str = "", unit: str = "") -> list[float]:
+    """The value of each execution: of the ``unit`` where it was counted under its name, else of the
+    whole process, by a metric, else by the one in which a collector's runs are compared.
     """
     rows = profile.resources
     column = rows.metrics[metric or TOTAL[profile.job.collector]]
-    uid = rows.names.index(profile.job.name)
+    is_named = divided(profile) and unit in rows.names
+    uid = rows.names.index(unit if is_named else profile.job.name)
     by_execution: dict[int, list[float]] = {}
     for place, value in enumerate(column):
         if value is not None and rows.uid[place] == uid:
