@@ -290,3 +290,41 @@ def test_what_compiles_while_it_runs_is_not_counted(program: str) -> None:
     counted, warnings = jobs(json.dumps({"cmd": program, "exact": "always"}), 1.0, 100.0)
     assert counted == [] and "compiles while it runs" in warnings[0]
     assert jobs(json.dumps({"cmd": program}), 1.0, 100.0) == ([], [])
+
+
+REPEATING = """\
+often=1
+while [ $# -gt 0 ]; do
+  case "$1" in -test.benchtime) often=${{2%x}}; shift;; esac
+  shift
+done
+n=0
+while [ $n -lt $often ]; do n=$((n + 1)); done
+echo "pkg: m"
+echo "BenchmarkSort $often {time} ns/op"
+"""
+
+
+@pytest.mark.needs("valgrind")
+def test_what_a_harness_repeats_is_counted_and_its_commit_found_by_the_counts(
+    project: Project, perf: Perf
+) -> None:
+    """One iteration, whatever the program does beside; under the name that its times have."""
+    first = REPEATING.format(time=500)
+    project.write(
+        "perf.toml",
+        '[[job]]\nname = "bench"\ncmd = "sh bench.sh"\nreads = "go"\nexact = "always"\n',
+    )
+    project.commit("one", **{"bench.sh": first})
+    project.commit("two", **{"bench.sh": f"sleep 0\n{first}"})
+    slower = REPEATING.format(time=700).replace("done\necho", ": $n; done\necho")
+    slow = project.commit("three", **{"bench.sh": f"sleep 0\n{slower}"})
+    project.commit("four", **{"bench.sh": f"sleep 0\n{slower}# the end\n"})
+    perf("check", "--measure", "HEAD~3", "HEAD", "-n", "5", code=3)
+    document = perf("check", "HEAD~3", "HEAD", "--json", code=None).document
+    (count,) = [one for one in document["changes"] if one["metric"] == "instructions"]
+    assert (count["uid"], count["word"]) == ("m.Sort", "degradation")
+    assert 0.1 < count["effect"] < 1
+    found = perf("bisect", "HEAD~3", "HEAD", "-m", "instructions", "--json", code=None).document
+    assert [one["commit"] for one in found["named"]] == [slow]
+    assert found["target"]["uid"] == "m.Sort"
