@@ -20,7 +20,9 @@ import numpy as np
 from scipy import stats
 
 from perfvcs.statistics.changepoints.judgement import judge_all
-from perfvcs.statistics.changepoints.steps import ChangePoint
+from perfvcs.statistics.changepoints.newest import Levelled
+from perfvcs.statistics.changepoints.presentlevel import present_levels
+from perfvcs.statistics.changepoints.steps import ChangePoint, scale
 
 from . import series_noise as made
 from .figures import Row, percent
@@ -183,7 +185,7 @@ def changepoints_equal(*, runs: int = 40, seed: int = 11) -> Iterator[Row]:
         hits = []
         for answer, place in zip(judge_all(series), places, strict=True):
             newest = answer.newest
-            worse_now = behind and newest and newest.word != "usual" and newest.effect > 0
+            worse_now = behind and newest and newest.effect > 0
             hits.append(bool(worse_now) or any(abs(s.place - place) <= 3 for s in answer.steps))
         yield {"+20 %": title, "found within three points, %": 100 * np.mean(hits)}
 
@@ -247,9 +249,18 @@ class Judged:
         columns: list[Series] = []
         for added in (0.0, log(1.2)):
             series = [np.append(one[:-1], one[-1] + added) for one in plain]
-            newest = [one.newest for one in judge_all(series)]
-            words = [WORDS.get(one.word, 0) if one else 0 for one in newest]
-            chances = [one.chance if one else 1.0 for one in newest]
+            answers = judge_all(series)
+            words = [WORDS[one.newest.word] if one.newest else 0 for one in answers]
+            before = [
+                Levelled(values, [step.place for step in one.steps], scale(values)).before(
+                    len(values) - 1
+                )
+                for values, one in zip(series, answers, strict=True)
+            ]
+            chances = [
+                one.newest.chance if one.newest else level.chance(float(values[-1]))
+                for values, one, level in zip(series, answers, present_levels(before), strict=True)
+            ]
             columns += [np.array(words), np.array(chances), np.array([*map(t_test, series)])]
         return cls(*columns)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from perfvcs.profile import Metric
     from perfvcs.profile.summary import Header, Measured, Summary
+    from perfvcs.statistics.changepoints.judgement import Judgement
     from perfvcs.statistics.sessions import Spread
 
 Centres = dict["Unit", float]
@@ -36,13 +37,15 @@ class EarlierSessions(msgspec.Struct, frozen=True):
     """One unit's history: per session, in order, the log-mean of the executions' medians and the
     commit;
 
-    And the A/A effects seen. ``alike``: somebody says that sessions do not differ.
+    And the A/A effects seen. ``alike``: somebody says that sessions do not differ. ``judgement``
+    is that of ``means``, if it was made beforehand.
     """
 
     means: tuple[float, ...] = ()
     commits: tuple[str, ...] = ()
     audits: tuple[float, ...] = ()
     alike: bool = False
+    judgement: Judgement | None = None
 
     def preceding(self, place: int) -> str:
         """The commit measured before that of a session; empty where there is none."""

@@ -135,7 +135,7 @@ def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]
     steps do.
     """
     from perfvcs.statistics.changepoints.stepfilter import residuals
-    from perfvcs.statistics.changepoints.steps import level, scale
+    from perfvcs.statistics.changepoints.steps import level, scale, start
 
     values = np.array(course.levels)
     spread = scale(values)
@@ -143,12 +143,12 @@ def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]
     inflation = _batches(np.clip(residuals(values, cuts) / spread, -3.0, 3.0), cuts)
     return [
         _level(
-            commits[course.places[start]],
-            commits[course.places[end - 1]],
-            level(values[start:end], spread[start:end]),
+            commits[course.places[low]],
+            commits[course.places[high - 1]],
+            level(values[low:high], spread[low:high], start(values[low:high])),
             inflation,
         )
-        for start, end in pairwise([0, *cuts, len(values)])
+        for low, high in pairwise([0, *cuts, len(values)])
     ]
 
 

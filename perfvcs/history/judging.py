@@ -330,7 +330,7 @@ def _newest(line: Line, course: Course, judged: Found, commits: Sequence[str]) -
         return None
     effect = moved(new.effect)
     turn = places[new.place]
-    since = commits[places[new.place if new.since is None else new.since]]
+    since = commits[places[new.since]]
     return Newest(
         line,
         turn,

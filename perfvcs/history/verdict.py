@@ -5,8 +5,8 @@ listings say the same.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import NamedTuple
 
 import msgspec
@@ -16,23 +16,23 @@ from perfvcs import __version__
 from perfvcs.check import compare, earlier_sessions
 from perfvcs.check.change import Change
 from perfvcs.check.pastsessions import Centres, EarlierSessions, Unit
+from perfvcs.check.samples.newestsession import Compared, judgements
 from perfvcs.check.vocabulary import ACCEPTABLE, WORDS
 from perfvcs.history.finding import relative
+from perfvcs.history.profilereader import NotOpened, ProfileReader, Read, unopened
 from perfvcs.index.lines import Line
 from perfvcs.index.seriesresults import keyed
-from perfvcs.profile import Profile
 from perfvcs.profile.rules import Rules
-from perfvcs.profile.summary import Header, Measured
+from perfvcs.profile.summary import Measured
 from perfvcs.repository import NEAREST_ANCESTORS, Repository
 from perfvcs.repository.state import State
 from perfvcs.system.children import shared
 from perfvcs.text.quantity import at_sizes
 
 VERSION = 10  # of what is kept
+PAIRS_TOGETHER = 3  # pairs judged side by side: with more, forks would share too few parts
 PAIRS_AT_ONCE = 128  # pairs whose profiles are in memory at once
-OPENED = 200  # profiles whose rows are read if a verdict needs them
 ComparedSeries = tuple[object, ...]
-Read = Callable[["Sequence[Header]"], "Sequence[Profile]"]
 
 
 class CommitPair(NamedTuple):
@@ -187,7 +187,7 @@ class Verdicts:
         new = [pair for pair in asked if keys[pair] not in verdicts_by_key]
         if self._most is not None and len(new) > self._most:
             self.left_out, new = self.left_out + len(new), []
-        reader = _Reader(self._repository)
+        reader = ProfileReader(self._repository)
         # neighbours one after another, which have nearly all earlier profiles in common; then, in
         # the order in which they were asked for, those whose profiles have to be opened
         for read in (None, reader.read):
@@ -278,31 +278,48 @@ class Verdicts:
 
         def compared(pair: CommitPair) -> list[Verdict] | None:
             """The verdicts on one pair; None where the profiles needed are not opened."""
-            here = (pair.after, pair.environment)
-            if here not in pasts:
-                window = (
-                    measured
-                    for commit in self._window(pair.after)
-                    for measured in by_commit[commit, pair.environment]
-                )
-                pasts[here] = earlier_sessions(window, centres)
             sides = [committed(commit, pair) for commit in (pair.before, pair.after)]
             try:
                 report = compare(
                     *sides,
                     rules=self._rules(pair),
                     delta=self._delta,
-                    history=pasts[here],
-                    read=read or _needed,
+                    history=pasts[pair.after, pair.environment],
+                    read=read or unopened,
                 )
-            except _NotOpened:
+            except NotOpened:
                 return None
             return [Verdict.of(change) for change in report.changes]
 
-        found = map(compared, pairs) if read else shared(compared, pairs)
+        def together(some: Sequence[CommitPair]) -> list[list[Verdict] | None]:
+            """The verdicts on some pairs, whose newest values are judged side by side."""
+            asked: list[tuple[dict[Unit, EarlierSessions], Unit, Compared]] = []
+            for pair in some:
+                here = (pair.after, pair.environment)
+                if here not in pasts:
+                    window = [by_commit[commit, here[1]] for commit in self._window(pair.after)]
+                    pasts[here] = earlier_sessions(chain.from_iterable(window), centres)
+                past = pasts[here]
+                asked += [
+                    (past, unit, Compared(past[unit], pair.before, pair.after))
+                    for unit in _of_one_execution(committed(pair.after, pair))
+                    if unit in past
+                ]
+            made = judgements([one for *_, one in asked])
+            for (past, unit, _), judgement in zip(asked, made, strict=True):
+                if judgement:
+                    past[unit] = replace(past[unit], judgement=judgement)
+            verdicts = [compared(pair) for pair in some]
+            pasts.clear()
+            return verdicts
+
+        parts = [
+            pairs[start : start + PAIRS_TOGETHER] for start in range(0, len(pairs), PAIRS_TOGETHER)
+        ]
+        found = map(together, parts) if read else shared(together, parts)
         return {
             pair: verdicts
-            for pair, verdicts in zip(pairs, found, strict=True)
+            for pair, verdicts in zip(pairs, chain.from_iterable(found), strict=True)
             if verdicts is not None
         }
 
@@ -315,33 +332,10 @@ class Verdicts:
         return self._repository.accepted(verdicts, State(pair.before), State(pair.after))
 
 
-class _NotOpened(Exception):
-    """A comparison needs the rows of profiles that are not opened here."""
-
-
-def _needed(_: Sequence[Header]) -> Sequence[Profile]:
-    """Replaces a reader in a fork, which must not use the store or the index."""
-    raise _NotOpened
-
-
-class _Reader:
-    """Opens profiles, and keeps the last ones: the next of two neighbours needs one again."""
-
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
-        self._kept: dict[str, Profile] = {}
-        self.left = OPENED
-
-    def read(self, headers: Sequence[Header]) -> Sequence[Profile]:
-        """The profiles of headers."""
-        new = [header for header in headers if header.path not in self._kept]
-        self.left -= len(new)
-        if self.left < 0:
-            raise _NotOpened
-        opened = dict(
-            zip((header.path for header in new), self._repository.profiles(new), strict=True)
-        )
-        self._kept = {
-            header.path: self._kept.get(header.path) or opened[header.path] for header in headers
-        }
-        return [self._kept[header.path] for header in headers]
+def _of_one_execution(side: Iterable[Measured]) -> Iterator[Unit]:
+    """The units that were executed once, which their history judges."""
+    for header, summaries in ((measured.header, measured.summaries) for measured in side):
+        of_job = (header.job.key, header.environment.fingerprint)
+        for summary in summaries:
+            if len(summary.executions) == 1:
+                yield Unit(*of_job, summary.uid, summary.size, summary.metric)

@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from perfvcs.statistics.changepoints.judgement import judge, judge_all
+from perfvcs.statistics.changepoints.newest import Levelled, NewestValue
+from perfvcs.statistics.changepoints.presentlevel import Earlier, ordinary, present_levels
+from perfvcs.statistics.changepoints.steps import scale
 from perfvcs.statistics.student import point, tail
 
 
@@ -25,7 +28,7 @@ def test_a_single_newest_value_far_away_is_a_change() -> None:
     values[-1] = log(100)
     newest = judge(values).newest
     assert newest is not None
-    assert (newest.place, newest.word, newest.since, newest.withdrawn) == (59, "changed", 59, None)
+    assert (newest.place, newest.word, newest.since) == (59, "changed", 59)
     assert newest.low < newest.expected < newest.high < newest.value
     assert newest.effect == pytest.approx(log(100), abs=0.02)
 
@@ -86,8 +89,7 @@ def test_tails_are_learned_from_many_values() -> None:
     plain = [rng.choice([0.02, 0.05, 0.08]) * rng.standard_normal(300) for _ in range(400)]
     moved = [np.append(one[:-1], one[-1] + log(1.2)) for one in plain]
     false, found = (
-        [one.newest is not None and one.newest.word != "usual" for one in judge_all(series)]
-        for series in (plain, moved)
+        [one.newest is not None for one in judge_all(series)] for series in (plain, moved)
     )
     assert np.mean(false) <= 0.01
     assert np.mean(found) >= 0.6
@@ -107,18 +109,18 @@ def test_a_step_that_is_settled_and_found_is_one() -> None:
 
 
 def test_places_are_those_of_the_values_as_they_were_given() -> None:
-    values = np.insert(noisy(3, (60, 0.0), (60, 0.1), spread=0.005), [0, 30, 100], nan)
+    values = np.insert(noisy(3, (60, 0.0), (60, 0.1), (1, 0.5), spread=0.005), [0, 30, 100], nan)
     found = judge(values, evidence=[95])
     assert [step.place for step in found.steps] == [62, 95]
     assert found.newest is not None
-    assert found.newest.place == 122
+    assert (found.newest.place, found.newest.since) == (123, 123)
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0, 2.0], [nan] * 5, [0.1] * 40])
 def test_series_that_say_nothing(values: list[float]) -> None:
     found = judge(values)
     assert found.steps == ()
-    assert found.newest is None or found.newest.word == "usual"
+    assert found.newest is None
 
 
 def test_many_series_are_judged_as_each() -> None:
@@ -140,13 +142,21 @@ def test_series_of_many_lengths_are_judged_side_by_side_as_each() -> None:
     assert judge_all(series) == [judge(values) for values in series]
 
 
-def test_what_is_usual_is_left_out_where_only_the_unusual_is_asked_for() -> None:
-    usual, far = noisy(3, (60, 0.0)), noisy(3, (60, 0.0), (1, 0.3))
-    whole = judge_all([usual, far])
-    assert whole[0].newest is not None and whole[0].newest.word == "usual"
-    assert whole[1].newest is not None and whole[1].newest.word == "changed"
-    few = judge_all([usual, far], unusual=True)
-    assert (few[0].newest, few[1]) == (None, whole[1])
+def test_what_is_usual_by_what_was_before_is_so_by_its_tails() -> None:
+    rng = np.random.default_rng(11)
+    asked = [
+        Earlier(0.02 * rng.standard_t(3, n), [n // 2], 0.02, 1.0, 0.0)
+        for n in (12, 40, 80, 300)
+        for _ in range(12)
+    ]
+    values = [away for _ in range(4) for away in np.linspace(-0.1, 0.1, 12).tolist()]
+    known = ordinary(asked, values)
+    levels = present_levels(asked)
+    outside = [level.outside(value) for level, value in zip(levels, values, strict=True)]
+    usual = [turn for turn, level in enumerate(known) if level is not None]
+    assert len(usual) > 20 and any(outside)
+    assert [known[turn] for turn in usual] == [levels[turn].level for turn in usual]
+    assert not any(outside[turn] for turn in usual)
 
 
 def test_thousands_of_series_of_one_commit_say_nothing() -> None:
@@ -164,32 +174,31 @@ def test_the_next_value_confirms_an_alarm_or_withdraws_it() -> None:
     values = noisy(5, (60, 0.0))
     values[-1] = 0.3
     confirmed = judge([*values, 0.31]).newest
-    withdrawn = judge([*values, 0.001]).newest
     assert confirmed is not None
-    assert withdrawn is not None
-    assert (confirmed.word, confirmed.since, confirmed.withdrawn) == ("changed", 59, None)
-    assert (withdrawn.word, withdrawn.since, withdrawn.withdrawn) == ("usual", None, 59)
+    assert (confirmed.word, confirmed.since) == ("changed", 59)
+    assert judge([*values, 0.001]).newest is None
 
 
 def test_a_newest_value_that_is_less_sure_is_allowed_more() -> None:
     values = noisy(6, (60, 0.0))
-    values[-1] = 0.08
     own = np.full(60, 1e-6)
-    sure, vague = (
-        judge(values, variance=own).newest,
-        judge(values, variance=np.append(own[:-1], 0.01)).newest,
-    )
-    assert sure is not None
-    assert vague is not None
-    assert (sure.word, vague.word) == ("changed", "usual")
-    assert vague.high > sure.high
+
+    def newest(value: float) -> list[NewestValue | None]:
+        """The newest value, as sure as the others, and less sure."""
+        values[-1] = value
+        variances = own, np.append(own[:-1], 0.01)
+        return [judge(values, variance=variance).newest for variance in variances]
+
+    near, far = newest(0.08), newest(0.8)
+    assert (near[0] and near[0].word, near[1]) == ("changed", None)
+    assert far[0] and far[1] and far[1].high > far[0].high
 
 
 @pytest.mark.simulation
 def test_newest_values_rarely_alarm_where_nothing_changed() -> None:
     rng = np.random.default_rng(7)
     words = [judge(0.02 * rng.standard_normal(60)).newest for _ in range(300)]
-    assert sum(one is not None and one.word != "usual" for one in words) <= 3
+    assert sum(one is not None for one in words) <= 3
 
 
 def test_tails_are_scipys() -> None:
@@ -329,8 +338,9 @@ def test_a_step_of_nearly_equal_readings_is_found() -> None:
 def test_odd_series_are_judged(values: NDArray[np.float64]) -> None:
     found = judge(values)
     assert all(0 < step.place < len(values) and np.isfinite(step.effect) for step in found.steps)
-    assert found.newest is not None
-    assert found.newest.low <= found.newest.expected <= found.newest.high
+    before = Levelled(values, [step.place for step in found.steps], scale(values))
+    (present,) = present_levels([before.before(len(values) - 1)])
+    assert all(tail.fence(present.widening) >= 0 for tail in present.tails)
 
 
 @pytest.mark.slow

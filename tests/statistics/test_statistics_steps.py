@@ -14,7 +14,7 @@ from perfvcs.statistics.changepoints.horvath import horvath, ratio
 from perfvcs.statistics.changepoints.horvath import judge as by_horvath
 from perfvcs.statistics.changepoints.judgement import judge_all, steps
 from perfvcs.statistics.changepoints.path import running_median
-from perfvcs.statistics.changepoints.prominence import Prominence, prominent
+from perfvcs.statistics.changepoints.prominence import Prominence, Wandering, prominent
 from perfvcs.statistics.changepoints.steps import VERSION, intervals
 from perfvcs.statistics.runs import autocorrelation
 
@@ -159,8 +159,11 @@ def test_the_range_of_commits_is_wider_where_the_step_is_less_clear() -> None:
 def of(values: NDArray[np.float64], *places: int) -> list[float]:
     """The prominence of steps at some places, for a spread of one percent."""
     bounds = np.array([0, *places, len(values)])
-    found = Prominence(values, np.full(len(values), 0.01), running_median(values))
-    return found.of(bounds[:-2], bounds[1:-1], bounds[2:]).tolist()
+    wandering = Wandering(values, np.full(len(values), 0.01), running_median(values))
+    # beside another series: they are judged together
+    found = Prominence([Wandering(*(part[:20] for part in wandering)), wandering])
+    which = np.ones(len(places), dtype=np.intp)
+    return found.of(which, bounds[:-2], bounds[1:-1], bounds[2:]).tolist()
 
 
 def test_the_prominence_is_that_of_least_squares() -> None:
@@ -189,9 +192,8 @@ def test_the_prominence_is_that_of_least_squares() -> None:
 
 def test_a_drift_does_not_stand_out() -> None:
     slow = noisy(45, (300, 0.0)) + np.linspace(0, 0.3, 300)
-    found = Prominence(slow, np.full(300, 0.01), running_median(slow))
-    assert prominent(found, [100, 150, 200]) == []
-    assert prominent(found, [100, 150, 200], settled={150}) == [150]
+    found = Prominence([Wandering(slow, np.full(300, 0.01), running_median(slow))] * 2)
+    assert prominent(found, [[100, 150, 200]] * 2, [(), {150}]) == [[], [150]]
     assert steps(slow) == []
 
 
@@ -260,7 +262,7 @@ def test_other_results_need_another_version() -> None:
         for place in rng.integers(12, 228, 4).tolist():
             values[place:] += rng.uniform(0.02, 0.15)
         found.append([(step.place, step.first, step.last) for step in steps(values)])
-    assert (VERSION, found) == (13, RESULTS)
+    assert (VERSION, found) == (14, RESULTS)
 
 
 @pytest.mark.simulation

@@ -25,8 +25,8 @@ from perfvcs.check import register
 from perfvcs.check.acceptance import Acceptance
 from perfvcs.check.subject import Level, Series, Subject
 from perfvcs.errors import UsageError
+from perfvcs.history import profilereader
 from perfvcs.history import series as reports
-from perfvcs.history import verdict
 from perfvcs.pictures.chart import environments
 from perfvcs.pictures.levels import latest
 from perfvcs.pictures.sketch import breaks, outline
@@ -221,7 +221,7 @@ def test_of_a_long_history_the_newest_commits_are_drawn_and_fewer_judged(
 def test_verdicts_that_need_all_rows_are_made_for_the_newest_commits_only(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(verdict, "OPENED", 3)
+    monkeypatch.setattr(profilereader, "OPENED", 3)
     commits, sizes = grow(project, 5), [10.0, 20.0, 40.0, 80.0, 160.0, 320.0]
     profiles = []
     for number, commit in enumerate(commits):

@@ -12,7 +12,7 @@ from perfvcs.statistics.changepoints.newest import SUPPORT, NewestValue
 from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from perfvcs.statistics.changepoints.judgement import Judgement
     from perfvcs.statistics.changepoints.steps import ChangePoint
@@ -118,16 +118,27 @@ def _is_known(session: NewestSession, known: NewestSession | None) -> bool:
 
 def _sessions(compared: Sequence[Compared]) -> list[NewestSession | None]:
     """The sessions of targets, whether what they show was known before or not."""
-    sessions: list[NewestSession | None] = [None] * len(compared)
-    asked = [index for index, pair in enumerate(compared) if pair.is_judged]
-    if not asked:
-        return sessions
-    from perfvcs.statistics.changepoints.judgement import judge_all
+    return [
+        _newest_session(pair, judgement) if judgement else None
+        for pair, judgement in zip(compared, judgements(compared), strict=True)
+    ]
 
-    judgements = judge_all([compared[index].past.means for index in asked], unusual=True)
-    for index, judgement in zip(asked, judgements, strict=True):
-        sessions[index] = _newest_session(compared[index], judgement)
-    return sessions
+
+def judgements(compared: Sequence[Compared]) -> list[Judgement | None]:
+    """The judgement of each history whose newest commit is to be judged, those that are not known
+    yet made together.
+    """
+    of_each: list[Judgement | None] = [None] * len(compared)
+    asked = [index for index, pair in enumerate(compared) if pair.is_judged]
+    new = [index for index in asked if compared[index].past.judgement is None]
+    made: Iterator[Judgement] = iter(())
+    if new:
+        from perfvcs.statistics.changepoints.judgement import judge_all
+
+        made = iter(judge_all([compared[index].past.means for index in new]))
+    for index in asked:
+        of_each[index] = compared[index].past.judgement or next(made)
+    return of_each
 
 
 def _newest_session(compared: Compared, judgement: Judgement) -> NewestSession | None:
@@ -147,11 +158,10 @@ def _newest_session(compared: Compared, judgement: Judgement) -> NewestSession |
 
 def _of_value(compared: Compared, newest: NewestValue) -> NewestSession:
     """A newest value that is not at the present level."""
-    past = compared.past
-    place = newest.place if newest.since is None else newest.since
+    past, place = compared.past, newest.since
     difference = newest.value - newest.expected
     return NewestSession(
-        "changed" if newest.word == "changed" else "suspected",
+        newest.word,
         newest.expected,
         difference,
         newest.value - newest.high,

@@ -4,11 +4,10 @@ plausible.
 
 from __future__ import annotations
 
-from itertools import pairwise
 from math import exp, nan, sqrt
 from typing import TYPE_CHECKING
 
-from perfvcs.statistics.changepoints.steps import BY_SERIES, TURNS, ChangePoint, level
+from perfvcs.statistics.changepoints.steps import BY_SERIES, TURNS, ChangePoint
 from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
@@ -25,8 +24,8 @@ FEWEST_DF = 4  # degrees of freedom
 
 
 def described(
-    series: Sequence[Segments],
     places: Sequence[Sequence[int]],
+    series: Sequence[Segments],
     inflations: Sequence[float],
     settled: Sequence[Collection[int]],
 ) -> list[list[ChangePoint]]:
@@ -75,12 +74,11 @@ def _changes(
     p: Sequence[float],
 ) -> list[ChangePoint]:
     """The steps at ``places``, of chances ``p``, with the ranges that are as plausible."""
-    from perfvcs.statistics.changepoints.stepfilter import level as allowed
+    from perfvcs.statistics.changepoints.stepfilter import level
 
-    y, scale, centres = segments.values, segments.scale, segments.centres(places)
+    y, centres = segments.values, segments.centres(places)
     bounds = [0, *places, len(y)]
-    levels = [level(y[low:high], scale[low:high]) for low, high in pairwise(bounds)]
-    chance = allowed(len(y))
+    levels, chance = segments.levels(places), level(len(y))
     changes = []
     for turn, place in enumerate(places):
         before, after = levels[turn], levels[turn + 1]

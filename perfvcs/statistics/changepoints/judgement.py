@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from perfvcs.statistics.changepoints.batches import side_by_side
 from perfvcs.statistics.changepoints.newest import Levelled, NewestValue, newest
-from perfvcs.statistics.changepoints.prominence import EDGE, Prominence, prominent
+from perfvcs.statistics.changepoints.prominence import EDGE, Prominence, Wandering, prominent
 from perfvcs.statistics.changepoints.stepfilter import SPIKE, Segments, confirm, dependent
 from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint, scale
 from perfvcs.system.numeric import Floats, Indices, np
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 class Judgement(msgspec.Struct, frozen=True):
     """The findings in a series of n values; all places are indices of the given values, 0 to n - 1.
 
-    ``steps`` ascend, and ``newest`` is the newest value against the present level; empty and None
-    where there is nothing to say.
+    ``steps`` ascend, and ``newest`` is the newest value against the present level, where it is
+    unusual.
     """
 
     steps: tuple[ChangePoint, ...]
@@ -68,12 +68,8 @@ def judge_all(
     *,
     variances: Sequence[ArrayLike | None] | None = None,
     evidence: Sequence[Sequence[int]] | None = None,
-    unusual: bool = False,
 ) -> list[Judgement]:
-    """Judge many series, each as ``judge`` does; together that takes a fraction of the time.
-
-    ``unusual``: the newest value is given only where it is not usual, which takes half the time.
-    """
+    """Judge many series, each as ``judge`` does; together that takes a fraction of the time."""
     from perfvcs.statistics.changepoints.path import SERIES_AT_ONCE, paths, running_median
 
     count = len(series)
@@ -94,8 +90,7 @@ def judge_all(
         [
             Levelled(part.values, [step.place for step in found], spread, part.variance)
             for part, found, spread in zip(read, changes, scales, strict=True)
-        ],
-        unusual=unusual,
+        ]
     )
     return [
         Judgement(tuple(_back(step, part.there) for step in found), _back_newest(value, part.there))
@@ -151,12 +146,14 @@ def _changes(
     settled = [read[turn].settled for turn in tried]
     inflations = dependent(segments, [generous[turn] for turn in tried]).tolist()
     confirmed = confirm(segments, list(tried.values()), inflations, settled)
-    standing = [
-        prominent(Prominence(read[turn].values, scales[turn], middles[turn]), steps, fixed)
-        for turn, steps, fixed in zip(tried, confirmed, settled, strict=True)
-    ]
-    found = described(segments, standing, inflations, settled)
-    for turn, steps in zip(tried, found, strict=True):
+    rows = zip(tried, confirmed, segments, inflations, settled, strict=True)
+    some = [row for row in rows if row[1]]
+    if not some:
+        return changes
+    turns, confirmed_steps, *rest = zip(*some, strict=True)
+    wandering = [Wandering(read[turn].values, scales[turn], middles[turn]) for turn in turns]
+    standing = prominent(Prominence(wandering), confirmed_steps, rest[-1])
+    for turn, steps in zip(turns, described(standing, *rest), strict=True):
         changes[turn] = steps
     return changes
 
@@ -171,7 +168,4 @@ def _back(step: ChangePoint, there: Indices) -> ChangePoint:
 def _back_newest(newest: NewestValue | None, there: Indices) -> NewestValue | None:
     if newest is None:
         return None
-    since, withdrawn = (
-        None if place is None else int(there[place]) for place in (newest.since, newest.withdrawn)
-    )
-    return replace(newest, place=int(there[newest.place]), since=since, withdrawn=withdrawn)
+    return replace(newest, place=int(there[newest.place]), since=int(there[newest.since]))

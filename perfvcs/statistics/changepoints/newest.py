@@ -12,6 +12,7 @@ from perfvcs.statistics.changepoints.presentlevel import (
     FALSE_ALARM_RATE,
     Earlier,
     PresentLevel,
+    ordinary,
     present_levels,
 )
 from perfvcs.system.numeric import Flags, Floats, np
@@ -25,22 +26,21 @@ FAR = 4.0  # standard deviations from which on values are elsewhere, and not onl
 ASIDE = 3.0  # standard deviations within which values are at the level
 LASTING = 5  # values in a row that are no visit
 
-NewestWord = Literal["usual", "suspected", "changed"]
+NewestWord = Literal["suspected", "changed"]
 
 
 class NewestValue(Struct, frozen=True):
-    """The newest value of a series against the level of the values before it. All are logarithms.
+    """The unusual newest value of a series against the level of the values before it. All are
+    logarithms.
 
     ``place`` is its index, ``value`` what it is, ``expected`` the level and ``low``..``high`` where
     one more value at that level lies but for a chance of 1 in 1,000. ``chance`` is that of a value
-    as far away (two-sided), and ``support`` how many earlier values the level has. ``word``:
-    ``usual`` from a chance of 5 in 1,000 on; below it ``suspected``; ``changed`` where a second
-    value confirms it, or where it is below 1 in 10,000 and ten values or more support the level:
-    those that are less rare are mostly outliers. ``since`` is the index of the first of the newest
-    values that are all unusual on the same side (``place`` where it is the only one; of several the
-    later ones confirm the first), None where the newest is usual. ``withdrawn`` is the index of the
-    value before, where that was unusual and the newest one is not: the alarm was a false one.
-    ``visited``: so many values in a row were there before.
+    as far away (two-sided), below 5 in 1,000, and ``support`` how many earlier values the level
+    has. ``word``: ``suspected``; ``changed`` where a second value confirms it, or where its chance
+    is below 1 in 10,000 and ten values or more support the level: those that are less rare are
+    mostly outliers. ``since`` is the index of the first of the newest values that are all unusual
+    on the same side (``place`` where it is the only one; of several the later ones confirm the
+    first). ``visited``: so many values in a row were there before.
     """
 
     place: int
@@ -51,8 +51,7 @@ class NewestValue(Struct, frozen=True):
     chance: float
     support: int
     word: NewestWord
-    since: int | None
-    withdrawn: int | None
+    since: int
     visited: bool
 
     @property
@@ -90,14 +89,14 @@ class Levelled(NamedTuple):
         )
 
 
-def newest(series: Sequence[Levelled], *, unusual: bool = False) -> list[NewestValue | None]:
-    """The newest value of each series against the level before it.
+def newest(series: Sequence[Levelled]) -> list[NewestValue | None]:
+    """The newest value of each series against the level before it, where it is unusual.
 
     The expected value is the median of the last 25 values since the last change. The usual distance
     from it is learned from the last 256, each against the values before it: Student's t, on each
     side (where values on the other one count half), and no rarer than it has happened, but for one.
-    A newest value that is less sure than others is allowed as much more. None where fewer than
-    three values came before, and, if only what is ``unusual`` is asked for, where it is usual.
+    A newest value that is less sure than others is allowed as much more. None where it is usual,
+    and where fewer than three values came before.
     """
     judged: list[NewestValue | None] = [None] * len(series)
     bases = {
@@ -105,15 +104,20 @@ def newest(series: Sequence[Levelled], *, unusual: bool = False) -> list[NewestV
         for index, each in enumerate(series)
         if len(each.values) > FEWEST_EARLIER
     }
-    levels = present_levels(
-        [
-            series[index].before(base, _extra(series[index].variance))
-            for index, base in bases.items()
-        ]
-    )
+    earlier = {
+        index: series[index].before(base, _extra(series[index].variance))
+        for index, base in bases.items()
+    }
+    values = [float(series[index].values[-1]) for index in earlier]
+    for index, known in zip(earlier, ordinary(list(earlier.values()), values), strict=True):
+        if known is not None and not _is_off(series[index], known, bases[index]):
+            del bases[index]
+    levels = present_levels([earlier[index] for index in bases])
     pasts = dict(zip(bases, levels, strict=True))
     asked = list(bases)
-    while asked := [index for index in asked if _is_off(series[index], pasts[index], bases[index])]:
+    while asked := [
+        index for index in asked if _is_off(series[index], pasts[index].level, bases[index])
+    ]:
         levels = present_levels([series[index].before(bases[index] - 1) for index in asked])
         outside = [
             (index, level)
@@ -124,36 +128,33 @@ def newest(series: Sequence[Levelled], *, unusual: bool = False) -> list[NewestV
         pasts |= outside
         bases |= {index: bases[index] - 1 for index in asked}
     for index, base in bases.items():
-        judged[index] = _newest(series[index], pasts[index], base, unusual=unusual)
+        judged[index] = _newest(series[index], pasts[index], base)
     return judged
 
 
-def _is_off(given: Levelled, past: PresentLevel, base: int) -> bool:
+def _is_off(given: Levelled, level: float, base: int) -> bool:
     """Whether the value before ``base`` may be outside, too: such values right before the newest
     one are not what it is compared with.
     """
     if base <= FEWEST_EARLIER or len(given.values) - 1 - base >= RUN:
         return False
-    return abs(float(given.values[base - 1]) - past.level) > SURE * float(given.scale[base - 1])
+    return abs(float(given.values[base - 1]) - level) > SURE * float(given.scale[base - 1])
 
 
-def _newest(given: Levelled, past: PresentLevel, base: int, *, unusual: bool) -> NewestValue | None:
-    """The newest value against the level ``past``; None if ``unusual`` is asked and it is not."""
+def _newest(given: Levelled, past: PresentLevel, base: int) -> NewestValue | None:
+    """The newest value against the level ``past``; None where it is usual."""
     series, scale = given.values, given.scale
     place = len(series) - 1
     value = float(series[-1])
     side = past.outside(value)
-    if unusual and not side:
+    if not side:
         return None
     since = place
-    while side and since > base and past.outside(float(series[since - 1])) == side:
+    while since > base and past.outside(float(series[since - 1])) == side:
         since -= 1
     chance = past.chance(value)
     sure = chance < SURE_ALONE and past.support >= SUPPORT
-    word: NewestWord = "usual"
-    if side:
-        word = "changed" if since < place or sure else "suspected"
-    set_aside = base < place and since == place
+    word: NewestWord = "changed" if since < place or sure else "suspected"
     level, sd = series[base - past.support : since], float(scale[-1])
     return NewestValue(
         place,
@@ -164,8 +165,7 @@ def _newest(given: Levelled, past: PresentLevel, base: int, *, unusual: bool) ->
         chance,
         past.support,
         word,
-        since if side else None,
-        place - 1 if set_aside else None,
+        since,
         visited(level, series[since:], (past.level, value), sd),
     )
 

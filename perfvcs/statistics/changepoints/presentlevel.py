@@ -48,6 +48,11 @@ class Earlier(NamedTuple):
         """Where the present level begins."""
         return self.places[-1] if self.places else 0
 
+    @property
+    def level(self) -> float:
+        """What the next value is expected to be."""
+        return _median(self.values[max(self.since, len(self.values) - MEDIAN_WINDOW) :])
+
 
 class StudentTail(Struct, frozen=True):
     """The distance of values from the expected one, on one side: Student's t with ``df`` degrees of
@@ -133,16 +138,33 @@ def present_levels(asked: Sequence[Earlier]) -> list[PresentLevel]:
     return [level for level in levels if level is not None]
 
 
+def ordinary(asked: Sequence[Earlier], values: Sequence[float]) -> list[float | None]:
+    """The level of each series whose next one of the ``values`` is usual by what was before alone:
+    it is at the level, or earlier ones were as far away on its side. None of the others, whose
+    tails say whether it is.
+    """
+    levels: list[float | None] = [None] * len(asked)
+    for indices in batches([min(len(earlier.values), RECENT) for earlier in asked]):
+        members = [asked[index] for index in indices]
+        level = np.array([earlier.level for earlier in members])
+        away = np.array([values[index] for index in indices]) - level
+        side = np.sign(away)[:, None] * _deviations(members)
+        beyond = np.count_nonzero(side >= np.abs(away)[:, None], axis=1) - ALLOWED_OUTLIERS
+        usual = (np.abs(away) < SMALLEST_STEP) | (2 * beyond / side.shape[1] >= SUSPICIOUS)
+        for turn in np.flatnonzero(usual).tolist():
+            levels[indices[turn]] = float(level[turn])
+    return levels
+
+
 def _level(earlier: Earlier, tails: Sequence[StudentTail]) -> PresentLevel:
     below, above = tails
     support = len(earlier.values) - earlier.since
-    near = earlier.values[max(earlier.since, len(earlier.values) - MEDIAN_WINDOW) :]
     widening = sqrt(
         (1 + MEDIAN_VARIANCE / min(support, MEDIAN_WINDOW))
         / (1 + MEDIAN_VARIANCE / MEDIAN_WINDOW)
         * (1 + earlier.extra / below.scale**2)
     )
-    return PresentLevel(_median(near), support, (below, above), widening)
+    return PresentLevel(earlier.level, support, (below, above), widening)
 
 
 def _floor(earlier: Earlier) -> float:

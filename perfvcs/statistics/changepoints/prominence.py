@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
+from perfvcs.statistics.changepoints.stepfilter import SPIKE, thinned
 from perfvcs.system.numeric import Floats, Indices, np
 
 # values on each side: of the levels, of the lines that meet at the step, and of what is in sight
@@ -16,26 +18,39 @@ LEAST = 3.7  # see `Prominence.of`; by cross-validation (docs/evaluation/histori
 BURST = 9  # values between two moves there and back that are no level
 RETURN = 0.5  # share of a move that may be left after the way back
 BURST_LEVEL = 40  # values on each side of a burst
-SPIKE = 5  # values that are not a level of their own between two others
 EDGE = 3  # values: fewer at the end may be outliers
 SHIFT = 12  # values by which a step may be moved to where it stands out most
 
 
+class Wandering(NamedTuple):
+    """The ``values`` (n,) of a series, their deviations and their running medians."""
+
+    values: Floats
+    scale: Floats
+    middle: Floats
+
+
 class Prominence:
-    """The prefix sums of a series of logarithms, from which steps are judged, all at once."""
+    """The prefix sums of series of logarithms, from which their steps are judged, all at once."""
 
-    def __init__(self, values: Floats, scale: Floats, middle: Floats) -> None:
-        """``middle`` (n,): running medians of ``values`` (n,), ``scale``: their deviations."""
-        y = np.clip(values, middle - CLIP * scale, middle + CLIP * scale)
-        y = y - y.mean()
-        self.n, self.scale = len(y), scale
-        self._sum, self._squares, self._moment = (
-            np.concatenate([[0.0], np.cumsum(part)]) for part in (y, y * y, np.arange(len(y)) * y)
+    def __init__(self, series: Sequence[Wandering]) -> None:
+        self.counts = np.array([len(each.values) for each in series], dtype=np.intp)
+        self._bases = np.cumsum(self.counts + 1) - self.counts - 1  # sums begin with 0
+        self._sum, self._squares, self._moment, self._scale = np.zeros(
+            (4, int(self.counts.sum()) + len(series))
         )
+        for base, (values, scale, middle) in zip(self._bases.tolist(), series, strict=True):
+            y = np.clip(values, middle - CLIP * scale, middle + CLIP * scale)
+            y = y - y.mean()
+            part = slice(base + 1, base + 1 + len(y))
+            np.cumsum(y, out=self._sum[part])
+            np.cumsum(y * y, out=self._squares[part])
+            np.cumsum(np.arange(len(y)) * y, out=self._moment[part])
+            self._scale[base : base + len(y)] = scale
 
-    def of(self, low: Indices, place: Indices, high: Indices) -> Floats:
-        """The prominence (k,) of steps at ``place`` (k,) between the neighbours ``low`` and
-        ``high`` (k,): ln t + 1.5 ln j + ln d.
+    def of(self, which: Indices, low: Indices, place: Indices, high: Indices) -> Floats:
+        """The prominence (k,) of steps of the series ``which`` (k,) at ``place`` (k,) between the
+        neighbours ``low`` and ``high`` (k,): ln t + 1.5 ln j + ln d.
 
         t is Student's of the levels of at most 60 values on each side. j is that of the jump
         between two lines of at most 25 values that meet at the step: a drift has none. d is the
@@ -43,20 +58,20 @@ class Prominence:
         them: in a series that wanders, no move of the usual size stands out.
         """
         left, right = np.maximum(low, place - LEVEL), np.minimum(high, place + LEVEL)
-        before, rest = self._level(left, place)
-        after, other = self._level(place, right)
+        before, rest = self._level(which, left, place)
+        after, other = self._level(which, place, right)
         sizes = place - left, right - place
-        floor = 2 * (FLOOR * self.scale[place]) ** 2
+        floor = 2 * (FLOOR * self._scale[self._bases[which] + place]) ** 2
         variance = (rest + other + floor) / (sizes[0] + sizes[1])
         size = after - before
         t = size / np.sqrt(variance * (1 / sizes[0] + 1 / sizes[1]))
         first, last = np.maximum(low, place - LINE), np.minimum(high, place + LINE)
-        ends = [self._end(first, place, place), self._end(place, last, place)]
+        ends = [self._end(which, first, place, place), self._end(which, place, last, place)]
         free = np.maximum(last - first - ends[0][3] - ends[1][3], 1)
         variance = (ends[0][1] + ends[1][1] + floor) / free
         jump = (ends[1][0] - ends[0][0]) / np.sqrt(variance * (ends[0][2] + ends[1][2]))
-        start, stop = np.maximum(place - SIGHT, 0), np.minimum(place + SIGHT, self.n)
-        _, squares = self._level(start, stop)
+        start, stop = np.maximum(place - SIGHT, 0), np.minimum(place + SIGHT, self.counts[which])
+        _, squares = self._level(which, start, stop)
         seen = np.abs(size) / np.sqrt(np.maximum(squares / (stop - start), 1e-300))
         prominence: Floats = (
             np.log(np.maximum(np.abs(t), FLOOR))
@@ -65,30 +80,34 @@ class Prominence:
         )
         return prominence
 
-    def level(self, low: int, high: int) -> float:
-        """The mean of some values."""
-        return float(self._sum[high] - self._sum[low]) / (high - low)
+    def level(self, which: int, low: int, high: int) -> float:
+        """The mean of some values of a series."""
+        base = self._bases[which]
+        return float(self._sum[base + high] - self._sum[base + low]) / (high - low)
 
-    def _level(self, low: Indices, high: Indices) -> tuple[Floats, Floats]:
+    def _level(self, which: Indices, low: Indices, high: Indices) -> tuple[Floats, Floats]:
         """The means of values and their squares about them."""
-        count, total = high - low, self._sum[high] - self._sum[low]
-        squares = self._squares[high] - self._squares[low] - total * total / count
+        start, stop = self._bases[which] + low, self._bases[which] + high
+        count, total = high - low, self._sum[stop] - self._sum[start]
+        squares = self._squares[stop] - self._squares[start] - total * total / count
         return total / count, np.maximum(squares, 0.0)
 
-    def _end(self, low: Indices, high: Indices, place: Indices) -> tuple[Floats, ...]:
+    def _end(
+        self, which: Indices, low: Indices, high: Indices, place: Indices
+    ) -> tuple[Floats, ...]:
         """What the line through some values is at a place: its value, the squares about it, the
         variance of that value in those of one, and how many parameters it has.
         """
-        count = high - low
-        mean, squares = self._level(low, high)
+        base, count = self._bases[which], high - low
+        mean, squares = self._level(which, low, high)
         middle = (low + high - 1) / 2
         away = place - 0.5 - middle
         spread = count * (count * count - 1.0) / 12
-        fewest = np.where((low == 0) | (high == self.n), FEWEST_AT_END, FEWEST_OF_LINE)
+        fewest = np.where((low == 0) | (high == self.counts[which]), FEWEST_AT_END, FEWEST_OF_LINE)
         sloped = count >= fewest
         slope = np.where(
             sloped,
-            (self._moment[high] - self._moment[low] - middle * count * mean)
+            (self._moment[base + high] - self._moment[base + low] - middle * count * mean)
             / np.maximum(spread, 1.0),
             0.0,
         )
@@ -101,55 +120,82 @@ class Prominence:
 
 
 def prominent(
-    prominence: Prominence, places: Sequence[int], settled: Collection[int] = ()
-) -> list[int]:
-    """The ascending ``places`` without steps that do not stand out, and without bursts; those that
-    are ``settled`` stay.
+    prominence: Prominence, steps: Sequence[Sequence[int]], settled: Sequence[Collection[int]]
+) -> list[list[int]]:
+    """The ascending ``steps`` of each series without those that do not stand out, and without
+    bursts; those that are ``settled`` stay.
 
     In turns, those are left out that stand out less than both their neighbours.
     """
-    left = list(places)
-    fixed = frozenset(settled)
-    while left:
-        bounds = np.array([0, *left, prominence.n], dtype=np.intp)
-        value = prominence.of(bounds[:-2], bounds[1:-1], bounds[2:])
-        for turn in np.flatnonzero(np.diff(left) <= BURST).tolist():
-            if _burst(prominence, bounds[turn : turn + 4].tolist()):
-                weaker = turn + int(value[turn + 1] < value[turn])
+
+    def weakest(some: Sequence[int], left: Sequence[Sequence[int]]) -> list[bool]:
+        return _weakest(prominence, some, left, [settled[turn] for turn in some])
+
+    return _moved(prominence, thinned(steps, weakest), settled)
+
+
+def _weakest(
+    prominence: Prominence,
+    some: Sequence[int],
+    steps: Sequence[Sequence[int]],
+    settled: Sequence[Collection[int]],
+) -> list[bool]:
+    """Which steps of ``some`` of the series are taken away first."""
+    bounds = [
+        [0, *places, int(prominence.counts[turn])] for turn, places in zip(some, steps, strict=True)
+    ]
+    low, place, high = (
+        np.concatenate([ends[turn : len(ends) - 2 + turn] for ends in bounds]) for turn in range(3)
+    )
+    counts = np.array([len(places) for places in steps])
+    starts = np.cumsum(counts) - counts
+    value = prominence.of(np.repeat(some, counts), low, place, high)
+    for start, turn, ends in zip(starts.tolist(), some, bounds, strict=True):
+        for first in range(len(ends) - 3):
+            if _burst(prominence, turn, ends[first : first + 4]):
+                weaker = start + first + int(value[start + first + 1] < value[start + first])
                 value[weaker] = min(value[weaker], LEAST - 0.1)
-        value[[place in fixed for place in left]] = np.inf
-        weak = value < LEAST
-        if not weak.any():
-            break
-        beside = np.concatenate([[np.inf], value, [np.inf]])
-        gone = weak & (value <= beside[:-2]) & (value < beside[2:])
-        if not gone.any():
-            gone[int(value.argmin())] = True
-        left = [place for place, out in zip(left, gone.tolist(), strict=True) if not out]
-    return _moved(prominence, left, fixed)
+    fixed = [place in own for places, own in zip(steps, settled, strict=True) for place in places]
+    value[fixed] = np.inf
+    before, after = np.roll(value, 1), np.roll(value, -1)
+    before[starts] = after[starts - 1] = np.inf
+    gone: list[bool] = ((value < LEAST) & (value <= before) & (value < after)).tolist()
+    return gone
 
 
-def _burst(prominence: Prominence, bounds: Sequence[int]) -> bool:
-    """Whether the values between two moves are a burst: afterwards the level is that of before."""
+def _burst(prominence: Prominence, which: int, bounds: Sequence[int]) -> bool:
+    """Whether few values between two moves are a burst: afterwards the level is that of before."""
     low, start, stop, high = bounds
-    before = prominence.level(max(low, start - BURST_LEVEL), start)
-    after = prominence.level(stop, min(high, stop + BURST_LEVEL))
-    there, back = prominence.level(start, stop) - before, prominence.level(start, stop) - after
+    if stop - start > BURST:
+        return False
+    before = prominence.level(which, max(low, start - BURST_LEVEL), start)
+    after = prominence.level(which, stop, min(high, stop + BURST_LEVEL))
+    inside = prominence.level(which, start, stop)
+    there, back = inside - before, inside - after
     return there * back > 0 and abs(after - before) < RETURN * min(abs(there), abs(back))
 
 
-def _moved(prominence: Prominence, places: Sequence[int], fixed: Collection[int]) -> list[int]:
-    """The places, each where it stands out most between its neighbours."""
-    bounds = [0, *places, prominence.n]
-    moved = []
-    for turn, place in enumerate(places):
-        low, high = bounds[turn], bounds[turn + 2]
-        fewest = EDGE if high == prominence.n else SPIKE + 1
-        start, stop = max(low + SPIKE + 1, place - SHIFT), min(high - fewest, place + SHIFT) + 1
-        if place in fixed or start >= stop:
-            moved.append(place)
-            continue
-        tried = np.arange(start, stop)
-        values = prominence.of(np.full(len(tried), low), tried, np.full(len(tried), high))
-        moved.append(int(tried[values.argmax()]))
+def _moved(
+    prominence: Prominence, steps: Sequence[Sequence[int]], settled: Sequence[Collection[int]]
+) -> list[list[int]]:
+    """The steps, each where it stands out most between its neighbours."""
+    moved = [list(places) for places in steps]
+    tried: list[tuple[int, int, int, int, range]] = []
+    for which, places in enumerate(steps):
+        n = int(prominence.counts[which])
+        bounds = [0, *places, n]
+        for turn, place in enumerate(places):
+            low, high = bounds[turn], bounds[turn + 2]
+            fewest = EDGE if high == n else SPIKE + 1
+            start, stop = max(low + SPIKE + 1, place - SHIFT), min(high - fewest, place + SHIFT) + 1
+            if place not in settled[which] and start < stop:
+                tried.append((which, turn, low, high, range(start, stop)))
+    if not tried:
+        return moved
+    counts = [len(near) for *_, near in tried]
+    of_series, _, lows, highs = np.repeat([ends for *ends, _ in tried], counts, axis=0).T
+    among = np.concatenate([near for *_, near in tried])
+    values = prominence.of(of_series, lows, among, highs)
+    for (series, turn, *_, near), end in zip(tried, np.cumsum(counts).tolist(), strict=True):
+        moved[series][turn] = near[int(values[end - len(near) : end].argmax())]
     return moved

@@ -4,13 +4,16 @@ a spike.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs.system.numeric import Floats, np
+
+if TYPE_CHECKING:
+    from perfvcs.statistics.changepoints.steps import LevelEstimate
 
 LARGEST_AUTOCORRELATION = 0.95  # autocorrelation
 # share of the autocorrelation that a segment takes away, times n: simulated, r of .3 to .8, 200 to
@@ -63,21 +66,36 @@ def dependent(series: Sequence[Segments], generous: Sequence[Sequence[int]]) -> 
 
 
 class Segments:
-    """The centres of a series between steps, each computed once."""
+    """The centres and levels of a series between steps, each computed once."""
 
     def __init__(self, values: Floats, scale: Floats) -> None:
         self.values, self.scale = values, scale
-        self._known: dict[tuple[int, int], float] = {}
+        self._centres: dict[tuple[int, int], float] = {}
+        self._levels: dict[tuple[int, int], LevelEstimate] = {}
 
     def centres(self, steps: Sequence[int]) -> list[float]:
         """The centre of each segment between the ``steps``."""
         from perfvcs.statistics.changepoints.steps import start
 
-        parts = list(pairwise([0, *steps, len(self.values)]))
+        parts = self._parts(steps)
         for low, high in parts:
-            if (low, high) not in self._known:
-                self._known[low, high] = start(self.values[low:high])
-        return [self._known[part] for part in parts]
+            if (low, high) not in self._centres:
+                self._centres[low, high] = start(self.values[low:high])
+        return [self._centres[part] for part in parts]
+
+    def levels(self, steps: Sequence[int]) -> list[LevelEstimate]:
+        """The level of each segment between the ``steps``."""
+        from perfvcs.statistics.changepoints.steps import level
+
+        parts = self._parts(steps)
+        for (low, high), centre in zip(parts, self.centres(steps), strict=True):
+            if (low, high) not in self._levels:
+                values, scale = self.values[low:high], self.scale[low:high]
+                self._levels[low, high] = level(values, scale, centre)
+        return [self._levels[part] for part in parts]
+
+    def _parts(self, steps: Sequence[int]) -> list[tuple[int, int]]:
+        return list(pairwise([0, *steps, len(self.values)]))
 
     def along(self, steps: Sequence[int]) -> Floats:
         """The centre of its segment for each of the values."""
@@ -158,12 +176,32 @@ def confirm(
     They are taken away, those first that are weaker than both their neighbours, until none is weak;
     those at ``settled`` places stay. An inflation stays what it is: it was estimated before.
     """
+
+    def weakest(some: Sequence[int], left: Sequence[Sequence[int]]) -> list[bool]:
+        fixed = [
+            place in settled[turn]
+            for turn, places in zip(some, left, strict=True)
+            for place in places
+        ]
+        own = [inflations[turn] for turn in some]
+        return _weakest([series[turn] for turn in some], left, own, fixed)
+
+    return thinned(steps, weakest)
+
+
+def thinned(
+    steps: Sequence[Sequence[int]],
+    weakest: Callable[[Sequence[int], Sequence[Sequence[int]]], Sequence[bool]],
+) -> list[list[int]]:
+    """The ``steps`` of each series without those that are ``weakest``, until none is.
+
+    It gets the numbers of some series and the steps that each of these has left, at least one, and
+    says of each step whether it goes.
+    """
     left = [list(places) for places in steps]
     open_ = [turn for turn, places in enumerate(left) if places]
     while open_:
-        some = [series[turn] for turn in open_], [left[turn] for turn in open_]
-        fixed = [place in settled[turn] for turn in open_ for place in left[turn]]
-        gone = iter(_weakest(*some, [inflations[turn] for turn in open_], fixed))
+        gone = iter(weakest(open_, [left[turn] for turn in open_]))
         stronger = {turn: [place for place in left[turn] if not next(gone)] for turn in open_}
         open_ = [turn for turn, places in stronger.items() if 0 < len(places) < len(left[turn])]
         for turn, places in stronger.items():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-VERSION = 13  # of what `judge` finds: results that were kept are used only under the same number
+VERSION = 14  # of what `judge` finds: results that were kept are used only under the same number
 # what says that there is a step: the series itself, Horvath's test of it, or a verdict measured in
 # turns
 Detector = Literal["series", "horvath"]
@@ -105,15 +105,15 @@ def start(values: Floats) -> float:
     return float(ordered[first : first + half].mean())
 
 
-def level(values: Floats, scale: Floats) -> LevelEstimate:
-    """Tukey's bisquare location of n values with standard deviations ``scale``, starting from their
-    shortest half; n >= 1.
+def level(values: Floats, scale: Floats, centre: float) -> LevelEstimate:
+    """Tukey's bisquare location of n values with standard deviations ``scale``, starting from the
+    ``centre`` of their shortest half (``start``); n >= 1.
 
     The error is the asymptotic one, sum psi^2 / (sum psi')^2, and at least that of the mean of
     values clipped at 3 standard deviations: of skewed values the former is too small. Infinite of a
     single value. Source: Beaton, Tukey 1974; Huber 1981, 6.3.
     """
-    n, centre = len(values), start(values)
+    n = len(values)
     for _ in range(20):
         z = (values - centre) / scale
         share = np.maximum(1 - (z / TUNING) ** 2, 0.0)
