@@ -226,7 +226,8 @@ def _jitter(count: int) -> Floats:
     """
     if count < 2:
         return np.zeros(count)
-    return stepped(2 * ((np.arange(count) * 0.6180339887498949) % 1) - 1, 6)
+    scattered: Floats = np.arange(count, dtype=float) * 0.6180339887498949 % 1
+    return stepped(2 * scattered - 1, 6)
 
 
 def _called(measured: str) -> str:

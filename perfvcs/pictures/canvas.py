@@ -195,7 +195,8 @@ def _rounded(column: Floats, span: float) -> Floats:
     if whole or not span:
         return column
     size = np.minimum(np.frexp(column)[1], np.frexp(span)[1])
-    return np.ldexp(np.rint(np.ldexp(column, PLACE_BITS - size)), size - PLACE_BITS)
+    rounded: Floats = np.ldexp(np.rint(np.ldexp(column, PLACE_BITS - size)), size - PLACE_BITS)
+    return rounded
 
 
 def stepped(shares: Floats, bits: int) -> Floats:
