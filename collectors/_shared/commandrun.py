@@ -30,7 +30,13 @@ RUNTIMES = {
         "-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit",
     ),
 }
-RUNTIME_NAMES = {"node": "node", "nodejs": "node", "npm": "node", "npx": "node", "java": "java"}
+# the programs that are one, or start it
+RUNTIME_NAMES = {
+    **dict.fromkeys(("node", "nodejs", "npm", "npx", "pnpm", "yarn"), "node"),
+    **dict.fromkeys(("java", "mvn", "gradle", "gradlew", "ant"), "java"),
+}
+OPTION_OF_ENV = re.compile(r"-.*|[A-Za-z_]\w*=.*", re.DOTALL)
+WITH_A_WORD = ("-C", "--chdir", "-u", "--unset")  # options of env
 
 
 def read_at_most(path: Path, most: int) -> bytes:
@@ -145,12 +151,27 @@ def executed(
     return execution
 
 
-def runtime(program: str) -> str:
-    """The runtime that a command's first word is, or that its first line names: ``node``, ``java``;
-    empty for any other.
+def behind_env(words: Sequence[str]) -> list[str]:
+    """The words of a command without ``env`` and what is for that: its own program comes first."""
+    left = list(words)
+    if not left or PurePosixPath(left[0]).name != "env":
+        return left
+    del left[0]
+    while left and OPTION_OF_ENV.fullmatch(left[0]):
+        del left[: 2 if left[0] in WITH_A_WORD else 1]
+    return left
+
+
+def runtime(words: Sequence[str]) -> str:
+    """The runtime that a command's program is, that it is a package of, or that its first line
+    names: ``node``, ``java``; empty for any other.
     """
-    if known := RUNTIME_NAMES.get(PurePosixPath(program).name):
+    program = next(iter(behind_env(words)), "")
+    path = PurePosixPath(program)
+    if known := RUNTIME_NAMES.get(path.name):
         return known
+    if "node_modules" in path.parts:
+        return "node"
     words = shebang(program) or ()
     return next(filter(None, (RUNTIME_NAMES.get(PurePosixPath(word).name) for word in words)), "")
 

@@ -72,7 +72,7 @@ class Samples:
         from perfvcs.collectors.samples.sampler import record
 
         python = self._is_python(run.argv[0])
-        compiler = "" if python else runtime(run.argv[0])
+        compiler = "" if python else runtime(run.argv)
         sampler = self._sampler(python=python, runtime=compiler)
         own = replace(run, env=environment(compiler, run.env)) if compiler else run
         execution, folded = record(own, sampler)

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
-from perfvcs.collectors._shared.commandrun import is_python, mentions
+from perfvcs.collectors._shared.commandrun import behind_env, is_python, mentions, runtime
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.harness import repeats, undivided
+from perfvcs.measure.interpreter import own_program
 from perfvcs.plugins.collector import EVERY_UNIT
 from perfvcs.profile.naming import is_whole
 from perfvcs.profile.summary import summarise
@@ -47,8 +48,8 @@ RUNS = 2  # of each unit in a counted execution, about
 # of a processor for tests of Go of 3 to 9 MB
 REPEATING = 1.5
 COUNTING = ("instructions", "bytecode")  # collectors that count it already
-# programs that compile while they run, so that no two runs execute the same instructions
-COMPILING = ("node", "nodejs", "deno", "bun", "java", "pypy", "pypy3", "luajit", "julia", "dotnet")
+# more programs that compile while they run, so that no two runs execute the same instructions
+COMPILING = ("deno", "bun", "pypy", "luajit", "julia", "dotnet")
 HEAVY = 60  # how many times as long an execution may take that is counted
 
 
@@ -164,7 +165,10 @@ def _run(session: Session, sites: Sites, jobs: Sequence[CountedJob]) -> Iterator
     """
     often: dict[int, int] = {}
     for number, job in enumerate(jobs):
-        if job.counter is NATIVE and mentions(sites.program(number, 0), DISPATCHING):
+        program = own_program(job.cell.cmd, sites.program(number, 0), sites.place(0)[0])
+        if job.counter is NATIVE and (compiler := runtime([program])):
+            yield f"the work of {job.cell.label} is not counted: {_of_no_count(compiler)}"
+        elif job.counter is NATIVE and mentions(program, DISPATCHING):
             yield (
                 f"the work of {job.cell.label} is not counted: it chooses its code by the"
                 " processor, which is another one under valgrind"
@@ -317,10 +321,6 @@ def _counting(cell: Cell, counter: Counter, *, each: bool) -> Cell:
     )
 
 
-def _program(cell: Cell) -> str:
-    return Path(shlex.split(cell.cmd)[0]).name
-
-
 def _runs_python(cell: Cell) -> bool:
     """Whether the command is a Python program, as far as its words tell."""
     if cell.collector_name == "pytest" or (cell.reads and "pytest" in cell.reads.format):
@@ -330,10 +330,15 @@ def _runs_python(cell: Cell) -> bool:
 
 def _uncountable(cell: Cell, counting: Cell) -> str:
     """Why a job cannot be counted exactly; empty where it can."""
-    program = _program(cell)
-    if program.rstrip("0123456789.") in COMPILING:
-        return f"{program} compiles while it runs, so that no count repeats"
+    words = behind_env(shlex.split(cell.cmd))
+    name = Path(words[0]).name.rstrip("0123456789.") if words else ""
+    if compiler := runtime(words) or (name if name in COMPILING else ""):
+        return _of_no_count(compiler)
     return counting.collector.available() or ""
+
+
+def _of_no_count(compiler: str) -> str:
+    return f"{compiler} compiles while it runs, so that no count repeats"
 
 
 def _announce(rig: Rig, jobs: Sequence[CountedJob]) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,9 @@ from pathlib import Path
 
 import msgspec
 
-from perfvcs.collectors._shared.commandrun import INTERPRETER_NAME
+from perfvcs.collectors._shared.commandrun import INTERPRETER_NAME, behind_env
 from perfvcs.errors import UsageError
+from perfvcs.jobs.commandwords import entered
 from perfvcs.plugins.collector import CollectError
 from perfvcs.profile.buildidentity import bounded
 from perfvcs.text.characters import shorten
@@ -271,3 +273,15 @@ def of_program(program: str) -> Interpreter | None:
     if not re.fullmatch(r"(python|pypy)[\d.]*t?", Path(program).name):
         return None
     return probe(Path(program))
+
+
+def own_program(command: str, program: str, folder: Path) -> str:
+    """The path of what a command runs in a ``folder``, whose first word is at ``program``: where
+    that is ``env``, of the program behind it.
+    """
+    words = shlex.split(command)
+    own = behind_env(words)
+    if not own or own == words:
+        return program
+    place = folder / next(entered(shlex.join(words[: -len(own)]), 0), "")
+    return str(place / own[0]) if "/" in own[0] else shutil.which(own[0]) or program

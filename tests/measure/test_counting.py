@@ -62,15 +62,16 @@ def test_a_compiled_program_has_its_instructions_counted(project: Project, perf:
 
 
 @pytest.mark.needs("gcc", "valgrind")
+@pytest.mark.parametrize("cmd", ["./loop", "env -C . N=1 ./loop"])
 def test_what_chooses_its_code_by_the_processor_is_not_counted(
-    project: Project, perf: Perf
+    project: Project, perf: Perf, cmd: str
 ) -> None:
     """Valgrind has another one, so that equal counts would say nothing of what runs without."""
     program = (
         'int main(void) {{ volatile int n = 0; int most = __builtin_cpu_supports("avx2") ? {} : 9;'
         " for (int i = 0; i < most; i++) n += i; return 0; }}"
     )
-    project.configure('cmd = "./loop"\nexact = "always"', top='build = ["gcc loop.c -o loop"]')
+    project.configure(f'cmd = "{cmd}"\nexact = "always"', top='build = ["gcc loop.c -o loop"]')
     project.commit("one", **{"loop.c": program.format(100_000), ".gitignore": "loop\n"})
     project.commit("two", **{"loop.c": program.format(110_000)})
     said = perf("check", "--measure", "-n", "2", code=None)
@@ -285,7 +286,30 @@ def test_only_the_program_is_slower_where_work_is_counted(program: str) -> None:
     assert affordable(cells, 0.62, 10.0, by_whole={label: 0.6}) == ([], [])
 
 
-@pytest.mark.parametrize("program", ["node app.js", "/usr/bin/java -jar a.jar", "pypy3.10 a.py"])
+@pytest.mark.needs("node", "valgrind")
+def test_a_script_that_a_compiling_program_runs_is_not_counted(
+    project: Project, perf: Perf
+) -> None:
+    project.configure('cmd = "./bench"\nexact = "always"')
+    project.write("bench", "#!/usr/bin/env node\n").chmod(0o755)
+    project.commit("one")
+    project.commit("two", other="x")
+    said = perf("check", "--measure", "-n", "2", code=None)
+    assert "the work of work is not counted: node compiles while it runs" in said.err
+    assert "instructions" not in metrics()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "node app.js",
+        "/usr/bin/java -jar a.jar",
+        "pypy3.10 a.py",
+        "node_modules/.bin/mocha test/",
+        "env -C tests TZ=UTC npm test",
+        "mvn test",
+    ],
+)
 def test_what_compiles_while_it_runs_is_not_counted(program: str) -> None:
     counted, warnings = jobs(json.dumps({"cmd": program, "exact": "always"}), 1.0, 100.0)
     assert counted == [] and "compiles while it runs" in warnings[0]

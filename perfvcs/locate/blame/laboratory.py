@@ -133,7 +133,7 @@ class Laboratory:
     def runtime(self) -> str:
         """The runtime that compiles the program while it runs, ``node`` or ``java``; else empty."""
         words = shlex.split(self.cell.cmd)
-        return "" if self.serves() or not words else runtime(words[0])
+        return "" if self.serves() else runtime(words)
 
     def open(self, versions: Sequence[Version], cells: Sequence[Cell]) -> Bench:
         """The versions built for these cells; use it as a context manager.
