@@ -12,6 +12,8 @@ from perfvcs.formats._readings import Marked, Reading, ToolFormat, lines_of, num
 from perfvcs.profile import Metric
 
 METRICS = {"throughput": Metric("ops/s", "higher")}
+# what beautify-benchmark puts around each part of a line, also where nobody looks
+COLOUR = re.compile(rb"\x1b\[[0-9;]{0,20}m")
 RESULT = re.compile(
     r"([0-9,.]{1,40}) ops/sec (?:\xb1|\+/-) ?([0-9.]{1,40})% \(([0-9]{1,18}) runs? sampled\).*"
 )
@@ -27,13 +29,16 @@ class BenchmarkJs(Marked, ToolFormat):
     metrics = METRICS
     printed = True
     word = b" ops/sec "
-    mark = re.compile(rb"^[^\n]* x [0-9,.]{1,40} ops/sec ", re.MULTILINE)
+    mark = re.compile(
+        rb"^[^\n]* x (?:%b| ){0,9}[0-9,.]{1,40}(?:%b)? ops/sec " % (COLOUR.pattern, COLOUR.pattern),
+        re.MULTILINE,
+    )
 
     def readings(self, document: bytes) -> Iterator[Reading]:
         """The rate of each benchmark."""
-        for line in lines_of(document):
+        for line in lines_of(COLOUR.sub(b"", document)):
             name, _, result = line.rpartition(" x ")
-            if match := RESULT.fullmatch(result):
+            if match := RESULT.fullmatch(result.strip()):
                 rate, error, runs = (number(text.replace(",", "")) for text in match.groups())
                 above = None if rate is None or error is None else rate * error / 100
                 columns = summary("throughput", rate, error=above, samples=runs)

@@ -534,6 +534,17 @@ SAMPLES = {
         {"throughput": "ops/s+", "throughput.error": "ops/s?", "throughput.samples": "?"},
         text=True,
     ),
+    "benchmark-js-coloured.txt": Sample(
+        "benchmark-js",
+        3,
+        1,
+        {
+            ("no special characters", None, "throughput"): [3380611.0],
+            ("many special characters", None, "throughput.samples"): [127.0],
+        },
+        {"throughput": "ops/s+", "throughput.error": "ops/s?", "throughput.samples": "?"},
+        text=True,
+    ),
     "libtest.txt": Sample(
         "libtest",
         2,
