@@ -422,3 +422,24 @@ def test_work_that_time_does_not_show_is_found_by_its_count(project, perf):
     assert not any(
         commit[:10] in said.partition("note:")[0].partition("\n")[2] for commit in commits[:2]
     )
+
+
+VARYING = """
+import os
+cost = {level}
+for number in range({level} + os.urandom(1)[0] // 2):
+    cost += number
+"""
+
+
+def test_counts_that_vary_name_no_commit_that_only_changes_a_remark(project, perf):
+    """Those of the ends are stored, and show it."""
+    project.configure(f'cmd = "{sys.executable} work.py"\nexact = "always"')
+    texts = [VARYING.format(level=level) for level in (9000, 9000, 10_000)]
+    commits = [
+        project.commit(f"change {number}", **{"work.py": f"{text}# {number}\n"})
+        for number, text in enumerate((*texts, texts[-1]))
+    ]
+    perf("check", "--measure", commits[0], commits[3], "-n", "2", code=None)
+    said = perf("bisect", "--json", commits[0], commits[3], "-m", "bytecodes").document
+    assert [named["commit"] for named in said["named"]] == [commits[2]]

@@ -20,7 +20,7 @@ from perfvcs.locate.bisect.evidence import Evidence
 from perfvcs.locate.bisect.instructioncounts import Guide, InstructionCounts
 from perfvcs.locate.bisect.posterior import Prior
 from perfvcs.locate.bisect.searched import KeptSites, Searched
-from perfvcs.locate.bisect.seen import Begun, Measuring, SavedBisections, Seen, SeenBlock
+from perfvcs.locate.bisect.seen import Begun, Measuring, SavedBisections, Seen, SeenBlock, repeats
 from perfvcs.locate.bisect.span import Span, UnmeasurableEnd
 from perfvcs.locate.bisect.suspicion import SuspectCommit, stored_levels
 from perfvcs.measure.announcement import announced
@@ -100,12 +100,13 @@ class Search:
         warmup = cell.warmup if cell.exact else max(1, cell.warmup)
         self.cell = replace(cell, executions=1, binaries=1, auto=None, warmup=warmup)
         self.seed = seed
+        exact = cell.exact and repeats(self.repository.index, span, begun.target)
         # of what repeats exactly any difference counts, as in `perf check`
-        usual = EXACT_LEAST if cell.exact else USUAL_DELTA
+        usual = EXACT_LEAST if exact else USUAL_DELTA
         self.least = usual if least is None else least
         self.suspects: list[SuspectCommit] | None = None
         self._read: Callable[[], list[SuspectCommit] | None] | None = read
-        self.seen = Seen(span, begun, exact=self.cell.exact)
+        self.seen = Seen(span, begun, exact=exact)
         self.levels: dict[int, float] | None = None
         self.kept = KeptSites()
         self.on = Searched(rig, self.cell, span, begun, saved, self.seen, self.kept, seed)

@@ -138,6 +138,26 @@ class SavedBisections:
         disk.write(self.path, msgspec.json.encode(self.all))
 
 
+def repeats(index: Index, span: Span, target: Target) -> bool:
+    """Whether what is stored of the ends of a span shows no differences between executions: a count
+    of a program that draws its hash seed does, though most counts are exact.
+    """
+    ends = index.measured([span.commits[0], span.commits[-1]])
+    return all(
+        len(set(summary.medians)) == 1
+        for measured in ends
+        if measured.header.dirty is None and is_of(measured, target)
+        for summary in measured.summaries
+        if (summary.uid, summary.size, summary.metric) == (target.uid, target.size, target.metric)
+    )
+
+
+def is_of(measured: Measured, target: Target) -> bool:
+    """Whether a profile has the values of a target."""
+    job = measured.header.job
+    return (job.label, job.collector) == (target.job, target.collector)
+
+
 class SeenBlock(NamedTuple):
     """The values of one block in the order of its session's commits, and the step that it was for,
     see ``NextStep``.
@@ -183,11 +203,7 @@ class Seen:
                 self.blocks += self.read(members, measuring.what, commit)
 
     def _is_target(self, measured: Measured) -> bool:
-        job, target = measured.header.job, self.begun.target
-        return (job.label, job.collector) == (
-            target.job,
-            target.collector,
-        ) and measured.header.dirty is None
+        return is_of(measured, self.begun.target) and measured.header.dirty is None
 
     def read(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
         """The blocks that all of a session's versions have; each was measured on one host."""
