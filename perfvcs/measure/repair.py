@@ -41,6 +41,8 @@ NO_NETWORK = re.compile(
 )
 MISSING_CRATE = re.compile(r"failed to get `([\w-]{1,64})` as a dependency")
 LOG = re.compile(r" \(log: [^)]{1,500}\)$")  # where all of it is
+# what the checkout lacks, behind what was printed
+LACKING = re.compile(r" \((?:submodule|git ignores) [^|]{1,2000}\)$")
 TAKES_LONG = "it takes more than"
 NAMED_FILE = re.compile(r"(?:^|; )([^\s:;]{1,300}\.py): ")
 
@@ -52,13 +54,16 @@ class Reason(NamedTuple):
 
     def __str__(self) -> str:
         """The line that says why, without the way to it."""
-        lines = [line.strip() for line in LOG.sub("", self.text).split(" | ")]
+        text = LOG.sub("", self.text)
+        lacking = found[0] if (found := LACKING.search(text)) else ""
+        text = text.removesuffix(lacking)
+        lines = [line.strip() for line in text.split(" | ")]
         telling = [line for line in lines if says_why(line)]
         if network := next(filter(NO_NETWORK.search, lines), ""):  # the cause of the others
             crate = MISSING_CRATE.search(self.text)
             telling.append(f"{crate[1]} is missing: {network}" if crate else network)
-        line = telling[-1] if telling and len(lines) > 1 else self.text
-        return shorten(line, LONGEST)
+        line = telling[-1] if telling and len(lines) > 1 else self.text.removesuffix(lacking)
+        return shorten(line, LONGEST) + shorten(lacking, LONGEST)
 
     @property
     def module(self) -> str:

@@ -31,6 +31,13 @@ from perfvcs.measure.repair import Reason
             "the build failed: `make` exited with status 2: a.c:1: fatal error: z.h: No such file",
         ),
         ("it takes more than 120 s", "it takes more than 120 s"),
+        (
+            "a on 1: ruby a.rb exited with status 1: a.rb:1:in `require': cannot load such file -- z"
+            " (LoadError) | from a.rb:1:in `<main>' (submodule `z` is left empty (git submodule"
+            " failed: no access))",
+            "a on 1: ruby a.rb exited with status 1: a.rb:1:in `require': cannot load such file -- z"
+            " (LoadError) (submodule `z` is left empty (git submodule failed: no access))",
+        ),
     ],
 )
 def test_the_line_that_says_why_is_kept(text: str, said: str) -> None:
