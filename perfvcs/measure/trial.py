@@ -21,11 +21,13 @@ from perfvcs.jobs.starter import RUNNER as SUITE
 from perfvcs.jobs.starter import Proposal
 from perfvcs.launcher.execution import UNNOTICED
 from perfvcs.measure.budget import Budget
+from perfvcs.measure.counting import LEAST_ROOM, SHARE, UnitSeconds, affordable, units, wholes
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Progress, Reasons
 from perfvcs.measure.repair import (
     TAKES_LONG,
     Reason,
+    Repair,
     changes_of_code,
     quicker,
     repair,
@@ -35,8 +37,11 @@ from perfvcs.measure.repair import (
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
+from perfvcs.measure.testprograms import without_starter
 from perfvcs.plan.expected import Estimate, about
+from perfvcs.profile import Profile
 from perfvcs.repository import Repository
+from perfvcs.statistics.multiplicity import PAIRS
 from perfvcs.text.quantity import duration
 
 LONGEST_EXECUTION = 120.0  # seconds of one execution that is still proposed
@@ -47,11 +52,15 @@ MOST_REPAIRS = 6  # trials of one proposal, each without what kept the one befor
 
 
 class Trial(Struct, frozen=True):
-    """A proposal that ran: the ``seconds`` of one execution, and of everything before it."""
+    """A proposal that ran: the ``seconds`` of one execution, of everything before it, and of
+    counting the work of both sides of a check that time left open.
+    """
 
     proposal: Proposal
     seconds: float
     preparation: float
+    counting: float = 0.0
+    direct: Repair | None = None  # what it starts, without it
 
     @property
     def collect(self) -> Estimate:
@@ -62,7 +71,7 @@ class Trial(Struct, frozen=True):
     @property
     def check(self) -> Estimate:
         """What `perf check --measure` is expected to take."""
-        return Estimate.of_check(self.preparation, self.seconds)
+        return Estimate.of_check(self.preparation, self.seconds, counting=self.counting)
 
 
 def first_that_runs(
@@ -91,6 +100,13 @@ def first_that_runs(
                 continue
             if (trial := trials.of(proposal)) is None:
                 continue
+            if trial.direct is not None:
+                progress.say(f"  {trial.direct.why}")
+                direct = trials.of(trial.direct.proposal) or trial
+                # whose build was kept, which check makes anew for both sides
+                direct = structs.replace(direct, preparation=trial.preparation)
+                longest = max(LONGEST_CHECK, trial.check.expected)
+                trial = direct if direct.check.expected <= longest else trial
             if trial.check.expected <= LONGEST_CHECK:
                 return trial
             progress.say(
@@ -236,7 +252,7 @@ def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: flo
                 return None
             block = session.blocks.of(running[0], 0)[0]
             chosen = proposal.only([cells[number].name for number in running])
-            once = first - seconds
+            once, full = first - seconds, seconds
             seen = block.seen[0]
             if tests:
                 files = {unit.partition("::")[0] for unit in seen.uid}
@@ -247,7 +263,25 @@ def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: flo
             else:
                 rows = set(zip(seen.uid, seen.size, strict=True))  # with one of all of it
                 chosen, seconds = shorter(chosen, len(rows) - 1, seconds)
-        return Trial(chosen, seconds, prepared - began + once)
+            counting = _counting(chosen, seconds, session.profiles(), seconds / full)
+            direct = without_starter(proposal, *sites.place(0))
+        return Trial(chosen, seconds, prepared - began + once, counting, direct)
     except PerfError as error:
         quiet.fail(str(error))
         return None
+
+
+def _counting(
+    proposal: Proposal, seconds: float, profiles: Sequence[Profile], share: float
+) -> float:
+    """What counting the work of two versions is expected to take (s) where time left the jobs of a
+    proposal open, of which an execution takes so many ``seconds``: a ``share`` of what was tried.
+    """
+    cells = matrix(read(tomllib.loads(proposal.toml())))
+    room = max(2 * PAIRS * seconds * SHARE / (1 - SHARE), LEAST_ROOM)
+    by_unit = {
+        label: UnitSeconds(share * unit.once, share * unit.measured)
+        for label, unit in units(profiles).items()
+    }
+    jobs, _ = affordable(cells, seconds / len(cells), room, by_unit, wholes(profiles))
+    return sum(job.seconds for job in jobs)

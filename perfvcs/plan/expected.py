@@ -33,10 +33,14 @@ class Estimate(NamedTuple):
         return cls(seconds, seconds)
 
     @classmethod
-    def of_check(cls, preparation: float, execution: float, warmup: int = 1) -> Estimate:
-        """The estimate for two revisions that are measured in turns until all is decided."""
+    def of_check(
+        cls, preparation: float, execution: float, warmup: int = 1, counting: float = 0.0
+    ) -> Estimate:
+        """The estimate for two revisions that are measured in turns until all is decided, and whose
+        work is then counted in so many seconds.
+        """
         expected, most = (
-            CHECKING + 2 * (preparation + execution * (pairs + warmup))
+            CHECKING + 2 * (preparation + execution * (pairs + warmup)) + counting
             for pairs in (USUAL_PAIRS, PAIRS)
         )
         return cls(expected, most)

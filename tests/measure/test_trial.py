@@ -14,6 +14,7 @@ from perfvcs.jobs.proposals import proposals
 from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import Proposal
 from perfvcs.measure import trial
+from perfvcs.measure.trial import Trial
 
 MAKEFILE = "all:\n\t@true\nbench:\n\tfalse\ncheck:\n\t@sleep 0.1\n"
 
@@ -329,3 +330,87 @@ def test_only_what_has_more_parts_than_benchmarks_becomes_shorter() -> None:
     assert cut.cmd == f"env --chdir=a ./bench.test {GO_OPTIONS} 20ms" and seconds == 0.2
     other = Proposal("shell", "sh bench.sh 200ms", "bench")
     assert shorter(other, 1000, 2.0) == (other, 2.0)
+
+
+CMAKE_TESTS = """\
+cmake_minimum_required(VERSION 3.10)
+project(demo C)
+enable_testing()
+add_executable(sorts sorts.c)
+add_test(NAME sorts COMMAND sorts)
+add_test(NAME finds-some COMMAND sorts ${CMAKE_SOURCE_DIR}/words.txt)
+set_tests_properties(finds-some PROPERTIES WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}/data
+    ENVIRONMENT "HOME=here")
+add_test(NAME fails COMMAND sorts ${CMAKE_SOURCE_DIR}/none.txt)
+set_tests_properties(fails PROPERTIES WILL_FAIL TRUE)
+"""
+MESON_TESTS = """\
+project('demo', 'c')
+sorts = executable('sorts', 'sorts.c')
+test('sorts', sorts)
+test('finds some', sorts, args: files('words.txt'), workdir: meson.current_source_dir() / 'data',
+  env: ['HOME=here'])
+"""
+READS_A_FILE = """\
+#include <stdio.h>
+int main(int count, char **words) { return count > 1 && !fopen(words[1], "r"); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "file", "text"),
+    [
+        pytest.param("ctest", "CMakeLists.txt", CMAKE_TESTS, marks=pytest.mark.needs("cmake")),
+        pytest.param("meson", "meson.build", MESON_TESTS, marks=pytest.mark.needs("meson")),
+    ],
+)
+def test_the_programs_that_a_runner_of_tests_starts_are_measured_without_it(
+    project: Project, perf: Perf, tool: str, file: str, text: str
+) -> None:
+    """One that has to fail says nothing of its time."""
+    project.commit(**{file: text, "sorts.c": READS_A_FILE, "words.txt": "", "data/a": ""})
+    said = perf("init", "--yes")
+    assert f"programs that {tool} starts without it" in said.err
+    assert f"a {'CMake' if tool == 'ctest' else 'Meson'} project with tests: " in said.out
+    commands = {cell.name: cell.cmd for cell in matrix(load(project.root / "perf.toml"))}
+    assert commands == {
+        "sorts": "env -C build ./sorts",
+        "finds-some": "env -C data HOME=here ../build/sorts ../words.txt",
+    }
+
+
+@pytest.mark.needs("cmake")
+def test_many_tests_of_few_programs_are_measured_as_the_programs(
+    project: Project, perf: Perf
+) -> None:
+    parts = "".join(
+        f"add_test(NAME part{number} COMMAND sorts -{number})\n" for number in range(30)
+    )
+    source = "#include <stdio.h>\nint main(void) { return 0; }\n"
+    top, _, _ = CMAKE_TESTS.partition("add_test")
+    project.commit(**{"CMakeLists.txt": top + parts, "sorts.c": source})
+    said = perf("init", "--yes")
+    assert "a CMake project with tests: 1 program without ctest" in said.out
+    (cell,) = matrix(load(project.root / "perf.toml"))
+    assert (cell.name, cell.cmd) == ("sorts", "env -C build ./sorts")
+
+
+@pytest.mark.needs("valgrind")
+@pytest.mark.parametrize(
+    ("cmd", "seconds", "counting"),
+    [
+        ("./bench", 0.1, 4 * (0.5 + 30 * 0.1)),  # two executions of both sides
+        ("./bench", 2.0, 0.0),  # too dear
+        ("node bench.js", 0.1, 0.0),
+    ],
+)
+def test_what_a_check_takes_includes_what_is_counted(
+    cmd: str, seconds: float, counting: float
+) -> None:
+    proposal = Proposal("", cmd, "bench")
+    assert trial._counting(proposal, seconds, [], 1.0) == pytest.approx(counting)
+    timed, counted = (
+        Trial(proposal, seconds, 0.0, of_counting).check for of_counting in (0.0, counting)
+    )
+    assert counted.expected - timed.expected == pytest.approx(counting)
+    assert counted.most - timed.most == pytest.approx(counting)
