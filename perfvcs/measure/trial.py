@@ -82,10 +82,11 @@ def first_that_runs(
 
     One that fails for a cause that others share speaks for them: they are not tried. Where a
     verdict would take long, the first that is quicker is taken, else the quickest; what only
-    starts the project is not.
+    starts the project is not, nor the same commands after another preparation.
     """
     trials = _Trials(repository, progress)
     slow: Trial | None = None
+    ran: list[Proposal] = []
     waiting = list(proposals)
     with repository.measuring():
         while waiting:
@@ -96,10 +97,12 @@ def first_that_runs(
                 )
                 break
             starts = slow is not None and proposal.found.endswith(STARTS)
-            if trials.is_hopeless(proposal) or starts:
+            again = any(proposal.commands == known.commands for known in ran)
+            if trials.is_hopeless(proposal) or starts or again:
                 continue
             if (trial := trials.of(proposal)) is None:
                 continue
+            ran.append(proposal)
             if trial.direct is not None:
                 progress.say(f"  {trial.direct.why}")
                 direct = trials.of(trial.direct.proposal) or trial

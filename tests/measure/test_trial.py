@@ -141,6 +141,18 @@ def test_what_takes_too_long_is_not_proposed(
     assert matrix(load(project.root / "perf.toml"))[0].cmd == "sh bench/run.sh"
 
 
+@pytest.mark.needs("make")
+def test_what_ran_slowly_is_not_tried_after_another_preparation(
+    project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "LONGEST_CHECK", 0.0)
+    project.commit(Makefile="all:\n\t@true\ncheck:\n\t@sleep 0.1\n")
+    said = perf("init", "--yes")
+    assert "looking for something quicker" in said.err
+    assert said.err.count("trying `make check`") == 1
+    assert "wrote perf.toml: a project with a Makefile: make check" in said.out
+
+
 @pytest.mark.needs("prove")
 def test_of_tests_of_perl_with_a_slow_verdict_those_that_changed_most_are_written(
     project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
