@@ -49,6 +49,10 @@ SCRIPTS = (*SHELLS, ".py", ".js", ".mjs", ".cjs", ".pl", ".lua", ".rb", ".bat")
 COMMENTS = ("#", "//", "--", ";", "*")
 AUTOCONF = "GNU Autoconf"  # whose scripts remove only what they made
 WORD = re.compile(r"[\w./-]{2,200}")
+TURNS = re.compile(
+    r"\bfor\s{1,9}\w{1,50}\s{1,9}in\s([^;]{1,500})"
+)  # what a loop of a shell runs over
+PATTERN = re.compile(r"[\w./-]{0,200}\*[\w.-]{0,50}")
 NPM_INSTALLS = ("preinstall", "install", "postinstall", "prepare")
 
 
@@ -202,11 +206,16 @@ def _npm_scripts(words: Sequence[str]) -> set[str]:
 
 def _scripts(root: Path, folder: str, text: str) -> Iterator[str]:
     """The scripts of the project that a line names, from its top or from a folder."""
-    for word in WORD.findall(text):
+    loops = "".join(TURNS.findall(text))
+    for word in [*WORD.findall(text), *PATTERN.findall(loops)]:
         for start in dict.fromkeys(("", folder)):
             path = posixpath.normpath(posixpath.join(start, word))
-            if not path.startswith(("/", "..")) and _is_script(root / path):
-                yield path
+            if path.startswith(("/", "..")):
+                continue
+            named = sorted(root.glob(path)) if "*" in path else [root / path]
+            for script in named[:MOST_FILES]:
+                if _is_script(script):
+                    yield script.relative_to(root).as_posix()
 
 
 def _is_script(path: Path) -> bool:

@@ -64,6 +64,13 @@ def test_what_a_script_starts_is_searched_too(project: Project) -> None:
     ]
 
 
+def test_what_a_loop_runs_over_is_searched(project: Project) -> None:
+    project.write("all-tests.sh", "for test in parts/*.sh; do ./$test; done\n")
+    project.write("parts/first.sh", "true\n")
+    project.write("parts/second.sh", "true\nrm -rf data\n")
+    assert named(project, "sh all-tests.sh") == ["parts/second.sh:2 removes"]
+
+
 def test_of_a_makefile_only_what_a_target_needs_is_searched(project: Project) -> None:
     project.write(
         "Makefile",
