@@ -180,16 +180,3 @@ def environment(name: str, env: Mapping[str, str]) -> dict[str, str]:
     """The environment in which a runtime writes the names of its functions."""
     variable, options = RUNTIMES[name]
     return {**env, variable: " ".join(filter(None, (env.get(variable, ""), options)))}
-
-
-class Unmodified:
-    """A collector that needs no flags of a compiler, and runs on every Unix."""
-
-    def flags(self, program: str) -> tuple[str, ...]:  # noqa: ARG002
-        """None: it measures unmodified programs."""
-        return ()
-
-    def available(self) -> str | None:
-        """It runs on Linux, macOS and other Unix systems."""
-        name = type(self).__name__.lower()
-        return None if os.name == "posix" else f"{name} needs Unix: measure on Linux or macOS"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from perfvcs.collectors._shared.commandrun import Unmodified
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import EVERY_UNIT, Observations, Run
 from perfvcs.profile import Metric

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from perfvcs import launcher
-from perfvcs.collectors._shared.commandrun import Unmodified
 from perfvcs.collectors._shared.harnessoutput import reporting
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.collectors.counters.events import Events
 from perfvcs.collectors.counters.processes import MACHINE_ROWS, sampled
 from perfvcs.collectors.counters.service import Running, Service

@@ -11,7 +11,8 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from perfvcs.collectors._shared.commandrun import INTERPRETER_NAME, Unmodified, launched
+from perfvcs.collectors._shared.commandrun import INTERPRETER_NAME, launched
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.environment import HEAP
 from perfvcs.errors import UsageError
 from perfvcs.native import start_folder

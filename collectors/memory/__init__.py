@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from perfvcs.collectors._shared.commandrun import Unmodified, is_python
+from perfvcs.collectors._shared.commandrun import is_python
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.collectors.memory.heap import Heap, owner, text
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import Observations, Run

@@ -9,7 +9,6 @@ from math import isfinite
 from pathlib import Path
 from typing import ClassVar
 
-from perfvcs.collectors._shared.commandrun import Unmodified
 from perfvcs.collectors._shared.functions import PROCESSES, reached
 from perfvcs.collectors._shared.testing.pluginnotes import MeterReading, PytestNotes, Test
 from perfvcs.collectors._shared.testing.suite import (
@@ -21,6 +20,7 @@ from perfvcs.collectors._shared.testing.suite import (
     qualified,
     run_suite,
 )
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Observations, Run

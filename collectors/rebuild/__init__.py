@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors._shared.commandrun import Unmodified
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.errors import UsageError, system_reason
 from perfvcs.launcher import preparation
 from perfvcs.plugins import build

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from perfvcs.collectors._shared.commandrun import Unmodified
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.errors import UsageError
 from perfvcs.launcher.execution import name_command
 from perfvcs.plugins.collector import CollectError, Observations, Run

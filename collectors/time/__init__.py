@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from perfvcs.collectors._shared.commandrun import Unmodified
+from perfvcs.collectors._shared.unmodified import Unmodified
 from perfvcs.errors import UsageError
 from perfvcs.plugins.collector import CollectError, Observations, Run
 from perfvcs.profile import DELAYED, FINE, REPEATED, Metric

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from perfvcs.check.change import NothingToCompare, Report
-from perfvcs.locate.select.choices import LEFT_OUT_FILE, LeftOutSampler
+from perfvcs.locate.select.misses import LEFT_OUT_FILE, LeftOutSampler
 from perfvcs.profile.naming import labelled
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository.lookup import elsewhere

@@ -16,7 +16,8 @@ from perfvcs.check.change import NothingToCompare
 from perfvcs.errors import UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import load
-from perfvcs.locate.select.choices import Choice, LeftOutSampler
+from perfvcs.locate.select.choices import Choice
+from perfvcs.locate.select.misses import LeftOutSampler
 from perfvcs.locate.select.reached import MODULE, BenchmarkUnit, outer
 from perfvcs.locate.select.selection import Selection
 from perfvcs.locate.select.selection import select as choose

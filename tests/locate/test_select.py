@@ -17,7 +17,7 @@ from perfvcs.check.change import Change, Report
 from perfvcs.check.markdown import decode, encode, markdown
 from perfvcs.check.text import text
 from perfvcs.check.vocabulary import Word
-from perfvcs.locate.select.choices import LeftOutSampler
+from perfvcs.locate.select.misses import LeftOutSampler
 from perfvcs.locate.select.reached import BenchmarkUnit
 from perfvcs.locate.select.selection import LeftOut
 from perfvcs.measure.announcement import Announcement

@@ -12,16 +12,10 @@ from perfvcs.git.changes import WorkingChanges
 from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.locate.select.changereach import ChangeReach, touches
-from perfvcs.locate.select.choices import (
-    ONE_IN,
-    BenchmarkReach,
-    Choice,
-    beside_program,
-    choose,
-    sampled,
-)
+from perfvcs.locate.select.choices import BenchmarkReach, Choice, beside_program, choose, sampled
 from perfvcs.locate.select.impact import impact
 from perfvcs.locate.select.inputs import Inputs
+from perfvcs.locate.select.misses import ONE_IN
 from perfvcs.locate.select.reached import BenchmarkUnit, Reach, recorded
 from perfvcs.locate.select.static import reach, resolved
 from perfvcs.locate.sources import is_within
