@@ -30,7 +30,8 @@ class BenchmarkJs(Marked, ToolFormat):
     printed = True
     word = b" ops/sec "
     mark = re.compile(
-        rb"^[^\n]* x (?:%b| ){0,9}[0-9,.]{1,40}(?:%b)? ops/sec " % (COLOUR.pattern, COLOUR.pattern),
+        rb"^[^\n]* x (?:\x1b\[[0-9;]{0,20}m| ){0,9}[0-9,.]{1,40}"
+        rb"(?:\x1b\[[0-9;]{0,20}m)? ops/sec ",
         re.MULTILINE,
     )
 
