@@ -38,7 +38,6 @@ TITLE_LINES = 3
 LINE_HEIGHT = 14  # pixels
 CAPTION = "caption"
 ENTRY = 50  # characters of an entry of a legend: a fitted model in numbers, on a telephone
-PLACE_BITS = 13  # of a place on an axis: a sixth of a pixel on a wide screen
 HOVER = 300  # characters of a name in a tooltip; the page's table has all of it
 
 
@@ -166,37 +165,22 @@ def worded(text: str) -> str:
 
 
 def source(**columns: Any) -> ColumnDataSource:
-    """A data source; float columns travel in single precision, where that reaches, without the
-    digits that no figure shows.
-    """
+    """A data source; float columns travel in single precision, where that reaches."""
     from bokeh.models import ColumnDataSource
 
     def small(column: Any) -> Any:
         if not isinstance(column, np.ndarray) or column.dtype.kind not in "fiu":
             return column
         if column.dtype.kind == "f":
-            known = column[np.isfinite(column)]
-            if not len(known) or np.abs(known).max() > np.finfo(np.float32).max:
-                return column
-            return _rounded(column, float(np.ptp(known))).astype(np.float32)
+            within = (
+                np.abs(column[np.isfinite(column)]).max(initial=0.0) <= np.finfo(np.float32).max
+            )
+            return column.astype(np.float32) if within else column
         return column.astype(
             np.int32 if np.abs(column).max(initial=0) <= np.iinfo(np.int32).max else np.float64
         )
 
     return ColumnDataSource({name: small(column) for name, column in columns.items()})
-
-
-def _rounded(column: Floats, span: float) -> Floats:
-    """Values in steps of 2 ** -PLACE_BITS of their ``span``, or of themselves where these are
-    finer, as on a logarithmic axis; whole numbers stay as they are.
-    """
-    with np.errstate(invalid="ignore"):
-        whole = np.array_equal(column, np.rint(column), equal_nan=True)
-    if whole or not span:
-        return column
-    size = np.minimum(np.frexp(column)[1], np.frexp(span)[1])
-    rounded: Floats = np.ldexp(np.rint(np.ldexp(column, PLACE_BITS - size)), size - PLACE_BITS)
-    return rounded
 
 
 def stepped(shares: Floats, bits: int) -> Floats:

@@ -14,7 +14,7 @@ from perfvcs.reports.head import answer, facts, warnings
 from perfvcs.reports.packing import LETTERS, Backend, compressed
 from perfvcs.reports.pagetable import overview
 from perfvcs.reports.pieces import choose, nothing, pieces
-from perfvcs.reports.sections import ROOM, Further, draw, on_demand
+from perfvcs.reports.sections import Further, draw, on_demand
 from perfvcs.reports.templating import environment
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import micro_sign
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
     from markupsafe import Markup
 
-# characters of all figures, and of those on demand besides, with which a page has at most 0.6 MB
-PAGE_ROOM, LEAST_ON_DEMAND = 100_000, 13_000
+PAGE_ROOM = 150_000  # characters of all figures, with which a page of few rows has at most 0.65 MB
 ROW, FOLDED = 900, 130  # characters of a row, and of one that is compressed
 SKETCHED = ("sample", "units")  # what views draw that a reader sees in sketches or in the table
 UNCOMPRESSED_ROWS = 20  # rows of a table that stand in the page as they are; more are compressed
@@ -65,18 +64,15 @@ def render(
         sketches = [piece for piece in pieces(subject, curves=False) if piece.scope == "sample"]
     else:
         sketches = []
-    room = _room(len(table.rows) if table else 0)
     drawing = draw(
         subject,
         [each for each in drawn if not (sketched and each.view.scope in SKETCHED)],
         page_table,
         backend,
         asked=view is not None,
-        room=room + (ROOM if subject.history else 0),
+        room=_room(len(table.rows) if table else 0),
     )
-    figures = drawing.archive.text()
-    spare = room + LEAST_ON_DEMAND - len(figures)
-    more = on_demand([*sketches, *drawing.left_out], page_table, spare)
+    more = on_demand([*sketches, *drawing.left_out], page_table)
     words = [] if drawing.sections or chosen else [nothing(subject)]
     bokeh, template = _bokeh() if drawing.sections else "", _template()
     macros: Any = template.module
@@ -110,7 +106,7 @@ def render(
         sources=subject.sources,
         policy=_policy(bokeh, script),
         bokeh=_packed(bokeh) if bokeh else "",
-        figures=figures,
+        figures=drawing.archive.text(),
         script=_verbatim(script),
     )
 

@@ -25,7 +25,7 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import scale
 from perfvcs.text.words import FIRST_METRICS, metric_name
 
-ROOM = 24_000  # characters of figures on demand in a page, compressed
+ROOM = 24_000  # characters in a page, compressed
 MOST = 600  # figures
 SIDE_POINTS = 60  # of a side
 NAME_CHARACTERS = 160
@@ -61,16 +61,15 @@ class Further:
     missing: int = 0
 
 
-def on_demand(pieces: Iterable[PagePiece], table: PageTable | None, room: int) -> Further:
-    """As many of the pieces as have room in so many characters, and in `ROOM`, in their order."""
-    room = min(room, ROOM)
+def on_demand(pieces: Iterable[PagePiece], table: PageTable | None) -> Further:
+    """As many of the pieces as there is room for, in their order."""
     asked = list(pieces)
     figures = [numbers for piece in asked[:MOST] if (numbers := _numbers(piece, table)) is not None]
     while figures:
         packed = compressed(msgspec.json.encode(figures).decode())
-        if len(packed) <= room:
+        if len(packed) <= ROOM:
             return Further(packed, len(figures), len(asked) - len(figures))
-        figures = figures[: int(len(figures) * min(0.9, max(0, room) / len(packed)))]
+        figures = figures[: int(len(figures) * min(0.9, ROOM / len(packed)))]
     return Further(missing=len(asked))
 
 

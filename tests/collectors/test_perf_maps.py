@@ -88,7 +88,7 @@ def test_a_runtime_is_known_by_its_name_or_the_first_line(
     name: str, line: str, known: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(f"{line}\n")
-    assert runtime(str(tmp_path / name)) == known
+    assert runtime([str(tmp_path / name)]) == known
 
 
 def test_options_of_the_user_are_kept() -> None:

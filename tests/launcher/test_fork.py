@@ -19,7 +19,9 @@ from perfvcs.system import children as forks
 
 @pytest.fixture(autouse=True)
 def two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two of them, and forks from the first item on."""
+    """Two of them, and forks from the first item on, whatever threads tests before have left."""
+    before = threading.active_count()
+    monkeypatch.setattr(threading, "active_count", lambda: 1 + len(threading.enumerate()) - before)
     monkeypatch.setattr(forks, "processors", lambda: [0, 1])
     monkeypatch.setattr(forks, "_worth", lambda *_: True)
 

@@ -767,7 +767,7 @@ def test_a_commit_shows_its_effects_with_intervals_and_its_files(tab: Open, site
         == opened.run("document.querySelectorAll('td.forest svg .reach').length")
         == 1
     )
-    assert "Nothing else moved here." in opened.run("document.querySelector('main').textContent")
+    assert "No other change is shown." in opened.run("document.querySelector('main').textContent")
     assert re.fullmatch(
         r"−\d+\.\d %0\+\d+\.\d %", opened.run("document.querySelector('th.forest').textContent")
     )

@@ -1,20 +1,14 @@
-"""The numbers of figures as they travel: without digits that nobody can see, exact where somebody
-can.
-"""
+"""What of a figure travels with its page, and what of it is printed."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pictures
-import pytest
-from bokeh.models import ColumnDataSource
 from browsing import BROWSER, Opened, documents
-from numpy.typing import NDArray
 
-from perfvcs.pictures.canvas import PLACE_BITS, canvas, source
+from perfvcs.pictures.canvas import canvas
 from perfvcs.reports import page
 from perfvcs.reports.packing import FigureArchive
 
@@ -23,23 +17,6 @@ const shadows = [...document.querySelectorAll("*")], seen = [];
 for (const one of shadows) if (one.shadowRoot) shadows.push(...one.shadowRoot.querySelectorAll("*"));
 return shadows.filter(one => one.classList.contains("bk-Toolbar")).map(one => getComputedStyle(one).display);
 """
-
-
-def column(values: object) -> NDArray[np.float64]:
-    data: ColumnDataSource = source(x=np.asarray(values, dtype=np.float64))
-    return np.asarray(data.data["x"], dtype=np.float64)
-
-
-def test_a_column_is_true_to_a_fraction_of_its_span_and_of_each_value() -> None:
-    random = np.random.default_rng(3)
-    near = 1e3 + random.normal(0, 1e-2, 500)
-    assert np.abs(column(near) - near).max() <= np.ptp(near) / 2**PLACE_BITS + 1e-4
-    wide = np.exp(random.uniform(-20, 20, 500))  # as on a logarithmic axis
-    assert np.abs(column(wide) / wide - 1).max() <= 2.0**-PLACE_BITS
-    sizes = np.array([1.0, 999_999.0, np.nan, 3.0])
-    assert np.array_equal(column(sizes), sizes, equal_nan=True)
-    assert column([0.1, 0.1]) == pytest.approx([0.1, 0.1], rel=1e-7)
-    assert np.isnan(column([np.nan])).all() and len(column([])) == 0
 
 
 def test_the_labels_of_an_axis_and_the_ids_of_commits_travel_once() -> None:
