@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from perfvcs.locate.bisect.evidence import Evidence, EvidenceSummary
 
+    # of the difference of the ends: the commits' shares of the prior
     Weights = Callable[[float], Floats]
 
 

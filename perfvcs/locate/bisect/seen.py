@@ -146,13 +146,13 @@ def repeats(index: Index, span: Span, target: Target) -> bool:
     return all(
         len(set(summary.medians)) == 1
         for measured in ends
-        if measured.header.dirty is None and is_of(measured, target)
+        if measured.header.dirty is None and measures(measured, target)
         for summary in measured.summaries
         if (summary.uid, summary.size, summary.metric) == (target.uid, target.size, target.metric)
     )
 
 
-def is_of(measured: Measured, target: Target) -> bool:
+def measures(measured: Measured, target: Target) -> bool:
     """Whether a profile has the values of a target."""
     job = measured.header.job
     return (job.label, job.collector) == (target.job, target.collector)
@@ -203,7 +203,7 @@ class Seen:
                 self.blocks += self.read(members, measuring.what, commit)
 
     def _is_target(self, measured: Measured) -> bool:
-        return is_of(measured, self.begun.target) and measured.header.dirty is None
+        return measures(measured, self.begun.target) and measured.header.dirty is None
 
     def read(self, members: Sequence[Measured], what: str, commit: int) -> list[SeenBlock]:
         """The blocks that all of a session's versions have; each was measured on one host."""
