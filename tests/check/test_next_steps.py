@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
 import pytest
-from conftest import Project
+from conftest import Project, need
 from samples import interleaved, noisy
 from test_check_command import Perf, store
 
@@ -323,6 +323,7 @@ int main(void)
 
 @situation("C with units", slow=True)
 def native(project: Project, perf: Perf) -> tuple[str, ...]:
+    need("gcc")
     from perfvcs.native import native_folder
 
     header = (native_folder() / "perfvcs.h").read_text()

@@ -192,6 +192,7 @@ def test_a_cache_of_both_sides_where_nothing_is_layered(
     assert document["guard"]["files_left"]["word"] == "passed"
 
 
+@pytest.mark.needs("gcc")
 def test_memory_that_is_divided_between_processes(worked: Project, perf: Perf) -> None:
     whole = "def total(count):\n    held = b'x' * 60_000_000\n    return hold(held)\n"
     hold = "import os, time\n\ndef hold(held):\n    time.sleep(0.2)\n    return len(held)\n\n"

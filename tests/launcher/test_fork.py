@@ -55,7 +55,9 @@ def test_results_come_in_order_from_two_processes(count: int, tmp_path: Path) ->
 def test_forks_begin_where_the_first_items_show_that_the_rest_takes_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    threads = threading.active_count  # as the fixture counts them
     monkeypatch.undo()
+    monkeypatch.setattr(threading, "active_count", threads)
     monkeypatch.setattr(forks, "processors", lambda: [0, 1])
     short = forks.shared(lambda item: (item, os.getpid()), range(100))
     assert short == [(item, os.getpid()) for item in range(100)]

@@ -54,6 +54,7 @@ class TestVerdicts:
         assert list(outside.iterdir()) == []
 
     @pytest.mark.slow
+    @pytest.mark.needs("gcc")
     def test_the_quicker_one_is_an_improvement_in_words_sign_and_ratio(self, perf: Perf) -> None:
         said = perf("compare", SLOW, QUICK, "--budget", "30s").out
         word = WORDS["improvement"]
@@ -158,6 +159,7 @@ def test_what_may_take_nothing_has_no_spread(own: float, spread: float | None) -
 
 class TestOwnTime:
     @pytest.mark.slow
+    @pytest.mark.needs("gcc")
     def test_what_launches_is_taken_out_as_a_figure(self, perf: Perf) -> None:
         document = compared(perf, "sleep 0.05", budget="10s")
         assert document["way"] == "launcher"

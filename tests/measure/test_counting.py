@@ -185,6 +185,7 @@ int main(void)
     assert 0 < changes["work", None][1] < 0.2, "all of the program, too"
 
 
+@pytest.mark.needs("valgrind")
 @pytest.mark.parametrize(
     ("job", "often"),
     [
@@ -235,6 +236,7 @@ def test_a_harness_whose_benchmarks_cannot_be_counted_is_named_where_counts_were
     assert reasons == [f"the work of bench is not counted: {reason}"]
 
 
+@pytest.mark.needs("valgrind")
 def test_benchmarks_that_are_repeated_take_their_number_of_executions() -> None:
     cells = matrix(read({"job": [{"cmd": "./bench.test", "reads": "go"}]}))
     counted, _ = affordable(cells, 5.0, 60.0, {cells[0].label: UnitSeconds(0.01, 0.02, 16)})
@@ -275,6 +277,7 @@ def test_a_short_session_that_left_a_job_open_has_room_for_counting(
     assert allowance(4.0, pairs, asked) == left
 
 
+@pytest.mark.needs("valgrind")
 @pytest.mark.parametrize("program", ["./sort", "perl t.pl", "lua t.lua", "sh t.sh"])
 def test_only_the_program_is_slower_where_work_is_counted(program: str) -> None:
     """What an execution costs beside the program, 0.4 s, is no slower under valgrind."""
