@@ -24,7 +24,8 @@ from random import Random
 from perfvcs.git.project import Project
 from perfvcs.locate.bisect.decision import decide
 from perfvcs.locate.bisect.posterior import Prior
-from perfvcs.locate.bisect.seen import Begun, Seen, SeenBlock, Target
+from perfvcs.locate.bisect.saved import Begun, Target
+from perfvcs.locate.bisect.seen import Seen, SeenBlock
 from perfvcs.locate.bisect.span import Span, brought, span
 
 from .figures import Row

@@ -19,7 +19,6 @@ from perfvcs.system.foreign import at_most
 if TYPE_CHECKING:
     from perfvcs.launcher import Execution, LaunchOptions
 
-
 INTERPRETER_NAME = re.compile(r"(python|pypy)[\d.]*t?(-dbg)?")
 SHEBANG_BYTES = 512  # bytes of a script's first line
 # by the name of a runtime: the variable that it takes options from, and those that are added

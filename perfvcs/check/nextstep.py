@@ -91,17 +91,17 @@ def _more(undecided: Sequence[Change], pairs: int, measuring: str, hosts: str) -
         return f"{after}; measure more: {measuring}{hosts}"
     even, likely = (_wanted(fine, pairs, chance) for chance in (EVEN, LIKELY))
     if even is None:
-        return f"{after}; {MOST_PAIRS:,} would hardly settle it{_within(fine)}"
+        return f"{after}; {MOST_PAIRS:,} would hardly settle it{_counted_as_same(fine)}"
     if likely is None:
         chance = f"{even:,} settle it with even odds, and even {MOST_PAIRS:,} may not"
-        return f"{after}; {chance}: {measuring} -n {even}{hosts}{_within(fine)}"
+        return f"{after}; {chance}: {measuring} -n {even}{hosts}{_counted_as_same(fine)}"
     if likely <= PAIRS:
         return f"{after}; measure more: {measuring}{hosts}"
     chance = f"{even:,} settle it with even odds, {likely:,} in four of five cases"
     return f"{after}; {chance}: {measuring} -n {likely}{hosts}"
 
 
-def _within(undecided: Sequence[Change]) -> str:
+def _counted_as_same(undecided: Sequence[Change]) -> str:
     """The option by which all of it counts as the same; empty where that would hide too much."""
     bounds = [change.bound for change in undecided if change.bound is not None]
     if len(bounds) < len(undecided) or max(bounds) > LARGEST_WITHIN:

@@ -49,9 +49,8 @@ SCRIPTS = (*SHELLS, ".py", ".js", ".mjs", ".cjs", ".pl", ".lua", ".rb", ".bat")
 COMMENTS = ("#", "//", "--", ";", "*")
 AUTOCONF = "GNU Autoconf"  # whose scripts remove only what they made
 WORD = re.compile(r"[\w./-]{2,200}")
-TURNS = re.compile(
-    r"\bfor\s{1,9}\w{1,50}\s{1,9}in\s([^;]{1,500})"
-)  # what a loop of a shell runs over
+# what a loop of a shell runs over
+TURNS = re.compile(r"\bfor\s{1,9}\w{1,50}\s{1,9}in\s([^;]{1,500})")
 PATTERN = re.compile(r"[\w./-]{0,200}\*[\w.-]{0,50}")
 NPM_INSTALLS = ("preinstall", "install", "postinstall", "prepare")
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from msgspec import DecodeError, Struct, ValidationError, json
 from msgspec.structs import replace
 
-from perfvcs.measure.repair import MOST_NAMES, Repair
+from perfvcs.measure.repair import Repair
+from perfvcs.measure.tellingtests import MOST_NAMES
 from perfvcs.text.words import counted
 
 if TYPE_CHECKING:

@@ -24,19 +24,12 @@ from perfvcs.measure.budget import Budget
 from perfvcs.measure.counting import LEAST_ROOM, SHARE, UnitSeconds, affordable, units, wholes
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Progress, Reasons
-from perfvcs.measure.repair import (
-    TAKES_LONG,
-    Reason,
-    Repair,
-    changes_of_code,
-    quicker,
-    repair,
-    telling,
-    telling_suite,
-)
+from perfvcs.measure.reason import TAKES_LONG, Reason
+from perfvcs.measure.repair import Repair, quicker, repair
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
+from perfvcs.measure.tellingtests import changes_of_code, telling, telling_suite
 from perfvcs.measure.testprograms import without_starter
 from perfvcs.plan.expected import Estimate, about
 from perfvcs.profile import Profile

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from perfvcs.locate.bisect.evidence import Effect, of_ends, own
 from perfvcs.locate.bisect.posterior import likeliest
-from perfvcs.locate.bisect.seen import Target
+from perfvcs.locate.bisect.saved import Target
 from perfvcs.reports.bisect import effect_text, lines, reasons
 from perfvcs.reports.bisectdrawing import drawn, measured
 from perfvcs.text.characters import shorten

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from perfvcs.check.change import Change, Report
-    from perfvcs.locate.bisect.seen import Target
+    from perfvcs.locate.bisect.saved import Target
     from perfvcs.repository import Repository
     from perfvcs.repository.state import State
 

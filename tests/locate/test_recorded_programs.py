@@ -51,7 +51,7 @@ def test_what_ran_is_recorded_and_the_rest_is_left_out(measured, project, perf):
 
 def suspects_of(project):
     from perfvcs.jobs.config import load
-    from perfvcs.locate.bisect.seen import Target
+    from perfvcs.locate.bisect.saved import Target
     from perfvcs.locate.bisect.span import span
     from perfvcs.locate.bisect.suspicion import suspects
     from perfvcs.measure.progress import Progress

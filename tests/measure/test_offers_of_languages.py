@@ -18,7 +18,8 @@ from perfvcs.git.project import Project as Checkout
 from perfvcs.jobs.harnessoffers import direct
 from perfvcs.jobs.proposals import proposals
 from perfvcs.jobs.starter import Proposal
-from perfvcs.measure.repair import Reason, repair
+from perfvcs.measure.reason import Reason
+from perfvcs.measure.repair import repair
 
 MAIN = "public class Bench {\n    public static void main(String[] words) {}\n}\n"
 COUNT = "package letters;\n\npublic class Count {}\n"

@@ -14,7 +14,7 @@ from conftest import Perf, Project
 from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import Proposal
 from perfvcs.launcher.execution import says_why
-from perfvcs.measure.repair import Reason
+from perfvcs.measure.reason import Reason
 
 
 @pytest.mark.parametrize(

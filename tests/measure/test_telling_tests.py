@@ -9,7 +9,7 @@ from conftest import Project
 
 from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import Proposal
-from perfvcs.measure.repair import (
+from perfvcs.measure.tellingtests import (
     EXECUTION_SECONDS,
     changes_by_file,
     changes_of_code,

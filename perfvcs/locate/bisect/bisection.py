@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from perfvcs.check.movement import Followed
 from perfvcs.jobs import matrix
+from perfvcs.locate.bisect.saved import Begun, SavedBisections, Target
 from perfvcs.locate.bisect.searched import (
     earlier_sessions,
     is_of,
@@ -19,7 +20,6 @@ from perfvcs.locate.bisect.searched import (
     session_of_ends,
     verdicts,
 )
-from perfvcs.locate.bisect.seen import Begun, SavedBisections, Target
 from perfvcs.locate.bisect.span import (
     Span,
     TargetFilter,

@@ -23,8 +23,8 @@ from perfvcs.text.words import CLOCKS
 
 if TYPE_CHECKING:
     from perfvcs.jobs.cell import Cell
+    from perfvcs.locate.bisect.saved import Target
     from perfvcs.locate.bisect.searched import Searched
-    from perfvcs.locate.bisect.seen import Target
 
 SLOWER = 60  # how much longer an execution takes under valgrind
 CHEAP = 60.0  # seconds that counting may take in any case

@@ -19,8 +19,9 @@ from perfvcs.locate.bisect.decision import Decision, NextStep, StoppingRules, de
 from perfvcs.locate.bisect.evidence import Evidence
 from perfvcs.locate.bisect.instructioncounts import Guide, InstructionCounts
 from perfvcs.locate.bisect.posterior import Prior
+from perfvcs.locate.bisect.saved import Begun, Measuring, SavedBisections
 from perfvcs.locate.bisect.searched import KeptSites, Searched
-from perfvcs.locate.bisect.seen import Begun, Measuring, SavedBisections, Seen, SeenBlock, repeats
+from perfvcs.locate.bisect.seen import Seen, SeenBlock, repeats
 from perfvcs.locate.bisect.span import Span, UnmeasurableEnd
 from perfvcs.locate.bisect.suspicion import SuspectCommit, stored_levels
 from perfvcs.measure.announcement import announced

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from perfvcs.check.change import Change, NothingToCompare, Report
 from perfvcs.check.method import CheckRequest
-from perfvcs.locate.bisect.seen import Begun, Measuring, SavedBisections, Seen, Target
+from perfvcs.locate.bisect.saved import Begun, Measuring, SavedBisections, Target
+from perfvcs.locate.bisect.seen import Seen
 from perfvcs.locate.bisect.span import CURE, Span, UnmeasurableEnd, require_room
 from perfvcs.measure.counting import COUNTING, count
 from perfvcs.measure.request import Request

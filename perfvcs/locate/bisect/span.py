@@ -20,7 +20,7 @@ from perfvcs.git.ancestry import way
 from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
 from perfvcs.jobs.cell import Cell
-from perfvcs.locate.bisect.seen import Target
+from perfvcs.locate.bisect.saved import Target
 from perfvcs.measure.counting import COUNTERS, TIMED, under_counter
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter, catalogue, chosen
 from perfvcs.profile.naming import ONCE, Benchmark

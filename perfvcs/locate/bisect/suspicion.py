@@ -25,7 +25,7 @@ from perfvcs.text.words import counted, plural
 if TYPE_CHECKING:
     from perfvcs.jobs.cell import Cell
     from perfvcs.jobs.config import Config
-    from perfvcs.locate.bisect.seen import Target
+    from perfvcs.locate.bisect.saved import Target
     from perfvcs.locate.bisect.span import Span
     from perfvcs.measure.rig import Rig
     from perfvcs.repository import Repository
