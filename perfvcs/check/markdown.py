@@ -86,7 +86,7 @@ def markdown(
     parts = brief(report, causes, whole=verbose)
     said_first = ". ".join(filter(None, [parts.sentence, parts.criteria]))
     title = (
-        f"{escape(revision(report.baseline))} →"
+        f"{escape(revision(report.baseline)) or 'nothing'} →"
         f" {escape(revision(report.target))}{f' ({escape(why)})' if why else ''}"
     )
     lines = [f"**perf check** {title}: {escape(said_first)}", ""]

@@ -281,9 +281,16 @@ def judge(
     baseline.
 
     The baseline is the first of two revisions, else the nearest ancestor with comparable profiles.
-    Raises NothingToCompare.
+    Raises NothingToCompare, unless a limit is exceeded: that needs no baseline.
     """
-    pair = stored(repository, revisions)
+    try:
+        pair = stored(repository, revisions)
+    except NothingToCompare as nothing:
+        target = repository.state(revisions[-1] if revisions else "HEAD")
+        report = _alone(repository, target, repository.criteria(target, target), nothing)
+        if not report.limits:
+            raise
+        return Check(repository, target, target, report)
     check = compared(repository, pair.baseline, pair.target, asked)
     return msgspec.structs.replace(check, why="" if pair.usual else pair.why)
 
@@ -297,7 +304,8 @@ def compared(
 ) -> Check:
     """The check of two states; ``criteria`` as in ``Repository.compare``.
 
-    Reads the report if the same comparison is remembered. Raises NothingToCompare.
+    Reads the report if the same comparison is remembered. Raises NothingToCompare, unless a limit
+    is exceeded.
     """
     from perfvcs.check.markdown import decode
 
@@ -314,19 +322,39 @@ def compared(
         comparison = repository.compare(baseline, target, asked, criteria=criteria)
         comparison = doubted(repository, comparison, baseline, target)
         report = inheriting(repository, comparison, target)
-    except NothingToCompare:
-        nothing = Report(
-            baseline=baseline.name,
-            target=target.name,
-            method=asked.method,
-            changes=[],
-            judged_by=criteria.judged_by,
+    except NothingToCompare as nothing:
+        alone = _alone(repository, target, criteria, nothing)
+        report = inheriting(
+            repository, msgspec.structs.replace(alone, baseline=baseline.name), target
         )
-        report = inheriting(repository, nothing, target)
-        if not report.untouched:
+        if not (report.untouched or report.limits):
             raise
     remember(repository, baseline, target, msgspec.json.encode(report), basis)
     return Check(repository, baseline, target, report)
+
+
+def _alone(
+    repository: Repository, target: State, criteria: Criteria, nothing: NothingToCompare
+) -> Report:
+    """The report on a target with ``nothing`` to compare it with: the limits that it exceeds, or
+    may exceed, and why there is no more.
+    """
+    from perfvcs.check.limits import limits
+    from perfvcs.check.rows import ProfileRows
+
+    measured = filter(target.has, repository.index.measured([target.filed]))
+    rows = ProfileRows({}, repository.profiles)
+    verdicts = limits([], list(measured), criteria.rules, rows)
+    beyond = [verdict for verdict in verdicts if verdict.word != "same"]
+    return Report(
+        baseline="",
+        target=target.name,
+        method=BY_RULES.method,
+        changes=[],
+        limits=beyond,
+        remarks=[str(nothing)] * bool(beyond),
+        judged_by=criteria.judged_by,
+    )
 
 
 def remember(

@@ -242,3 +242,23 @@ class TestCommands:
         ).document
         assert ruling["guard"]["limits"]["word"] == "rejected"
         assert "above its limit" in ruling["guard"]["limits"]["said"]
+
+    def test_a_limit_needs_no_baseline(self, project: Project, perf: Perf) -> None:
+        project.write("sleep.sh", "sleep 0.001\n")
+        project.commit("Without a limit", **{"perf.toml": TABLES.partition("[[check]]")[0]})
+        project.commit("Slow", **{"perf.toml": TABLES, "sleep.sh": "sleep 0.7\n"})
+        perf("collect")
+        said = unwrapped(perf("check", code=3).out)
+        assert "above its limit of 600 ms; nothing to compare" in said
+        assert "note: no ancestor of" in said
+        assert "**perf check** nothing →" in perf("check", "--markdown", code=3).out
+        # the rules of a baseline that is named have no limit
+        assert "has no profiles: measure it" in perf("check", "HEAD~1", "HEAD", code=4).err
+
+    def test_one_that_holds_is_no_comparison(self, project: Project, perf: Perf) -> None:
+        project.write("sleep.sh", "sleep 0.001\n")
+        project.commit("Quick", **{"perf.toml": TABLES})
+        perf("collect")
+        said = perf("check", code=4)
+        assert "no ancestor of" in said.err
+        assert not said.out
