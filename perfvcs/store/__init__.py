@@ -234,7 +234,7 @@ class Store(StoreContents):
 
     def last_whole(self) -> WholeState | None:
         """The newest state that lacks nothing; None if there is none."""
-        from perfvcs.store.layout import corruption
+        from perfvcs.store.corruption import corruption
         from perfvcs.store.restoration import last_whole
 
         try:

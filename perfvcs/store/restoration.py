@@ -16,7 +16,7 @@ from perfvcs.git.stream import STORE_BRANCH, Import, blob_id
 from perfvcs.profile.decoding import decode
 from perfvcs.profile.validity import MAX_PROFILE, Malformed
 from perfvcs.store import locks, removal
-from perfvcs.store.layout import corruption, listed, set_aside
+from perfvcs.store.corruption import corruption, listed, set_aside
 from perfvcs.store.removal import PROFILE_PATH, Damaged, path_of, united, verified
 from perfvcs.system import disk
 

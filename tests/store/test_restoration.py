@@ -14,7 +14,7 @@ from perfvcs.git.bare import Bare
 from perfvcs.profile import Job
 from perfvcs.repository import Repository
 from perfvcs.store import Store
-from perfvcs.store.layout import Corruption, corruption
+from perfvcs.store.corruption import Corruption, corruption
 from perfvcs.store.removal import Damaged
 
 pytestmark = pytest.mark.slow
@@ -251,7 +251,7 @@ def test_nobody_packs_while_objects_are_read_one_by_one(
         return corruption(path, git)
 
     monkeypatch.setattr("perfvcs.store.restoration.corruption", reading)
-    monkeypatch.setattr("perfvcs.store.layout.corruption", reading)
+    monkeypatch.setattr("perfvcs.store.corruption.corruption", reading)
     assert store.fsck() == []
     assert store.last_whole() is not None
     assert looked == [store.path] * 2
