@@ -1,9 +1,12 @@
-"""How far a comparison moved or may have moved, its bound in words, and what that settles."""
+"""How far a comparison moved or may have moved, its bound in words, what that settles, and the
+smallest effect that it would have found.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
-from math import log1p
+from functools import lru_cache
+from math import expm1, log1p, sqrt
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
 ComparedKey = tuple[str, str, str, str]
 NEW = 10.0  # effect of what has no ratio: it was nothing, or is a finding without a number
 GONE = -1 + 1e-9  # effect of what is nothing now
+FEWEST = 2  # executions, below which nothing is known of their scatter
 COARSE = 0.1  # from this bound on whole percents are enough
 
 
@@ -121,3 +125,29 @@ def length(moved: Change | Overall) -> float:
     if moved.low is None or moved.high is None:
         return 0.0
     return log1p(max(moved.high, GONE)) - log1p(max(moved.low, GONE))
+
+
+def smallest(change: Change) -> float | None:
+    """The smallest effect that a comparison would have found with a chance of 80 %, as a share of
+    the baseline; None where its interval does not say it.
+
+    By the scatter for which the interval is as wide as it is: the effect has to stand out of it,
+    and to be estimated as delta or more.
+    """
+    from perfvcs.statistics.power import detectable
+
+    executions = min(change.builds or change.executions)
+    if change.low is None or change.high is None or executions < FEWEST or change.low <= -1:
+        return None
+    half = (log1p(change.high) - log1p(change.low)) / 2
+    degrees = executions - 1 if change.paired else 2 * (executions - 1)
+    deviation = half * sqrt(executions) / _quantile(degrees, change.confidence)
+    bar = log1p(change.delta or 0.0)
+    return expm1(detectable(deviation, executions, 1 - change.confidence, bar) or 0.0)
+
+
+@lru_cache
+def _quantile(degrees: int, confidence: float) -> float:
+    from perfvcs.statistics.student import quantile
+
+    return float(quantile((1 + confidence) / 2, degrees))

@@ -7,14 +7,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from math import expm1, log1p, sqrt
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from perfvcs.check.acceptance import identity, is_committed
 from perfvcs.check.answer import headline
+from perfvcs.check.bounds import smallest
 from perfvcs.check.brief import BriefLine, brief, unit_counts
 from perfvcs.check.change import Change, JudgedBy, LimitVerdict, Overall, Report, Text
 from perfvcs.check.movement import JobUnit
@@ -32,14 +31,12 @@ from perfvcs.check.text import (
 from perfvcs.check.vocabulary import WORDS, said, tally
 from perfvcs.profile.naming import labelled
 from perfvcs.profile.validity import Malformed, require
-from perfvcs.statistics.power import detectable
 from perfvcs.system.foreign import UNDECODABLE
 from perfvcs.text.characters import shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import step
 from perfvcs.text.words import counted, metric_name
 
-FEWEST = 2  # executions, below which nothing is known of their scatter
 MARKDOWN_NAME = 10_000  # characters of a name or a reason
 BRIEF = ("| verdict | benchmark | change | remark |", "|---|---|---|---|")
 TABLE_HEAD = (
@@ -311,28 +308,3 @@ class FalseAlarms(msgspec.Struct, frozen=True, kw_only=True):
     high: float
     sessions: int
     trials: int
-
-
-def smallest(change: Change) -> float | None:
-    """The smallest effect that a comparison would have found with a chance of 80 %, as a share of
-    the baseline; None where its interval does not say it.
-
-    What counts is the scatter by which the interval is as wide as it is, and the smallest effect
-    that counts.
-    """
-    executions = min(change.builds or change.executions)
-    if change.low is None or change.high is None or executions < FEWEST or change.low <= -1:
-        return None
-    half = (log1p(change.high) - log1p(change.low)) / 2
-    factor = _factor(executions, change.confidence, paired=change.paired)
-    return max(expm1(half * factor), change.delta or 0.0)
-
-
-@lru_cache
-def _factor(executions: int, confidence: float, *, paired: bool) -> float:
-    """The smallest effect over half the width of the interval."""
-    from scipy.special import stdtrit
-
-    degrees = executions - 1 if paired else 2 * (executions - 1)
-    width = float(stdtrit(degrees, (1 + confidence) / 2)) / sqrt(executions)
-    return (detectable(1.0, executions, 1 - confidence) or 0.0) / width

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, log1p, sqrt
 from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
 from perfvcs.check.answer import accepting, criteria, sentence
+from perfvcs.check.bounds import smallest
 from perfvcs.check.change import Change, Count, Finite, NothingToCompare, Report, Share, Text
 from perfvcs.check.markdown import consistent
 from perfvcs.check.movement import JobUnit, entries
-from perfvcs.profile.rules import USUAL_DELTA, Rules
+from perfvcs.profile.rules import Rules
 from perfvcs.profile.validity import Malformed, require
 from perfvcs.reports.check import DEGRADED, OPEN, exit_status
 from perfvcs.repository import Repository
-from perfvcs.statistics.power import detectable
-from perfvcs.statistics.student import quantile
 from perfvcs.system.foreign import UNDECODABLE
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import percent, share
 from perfvcs.text.words import counted, plural
 
-MOST_COMPUTED = 60  # comparisons of which the smallest change is computed
 FORMAT = "perfvcs-ci/1"
 LONGEST = 1e9  # seconds that measuring may have taken
 FAILED = 5  # exit status, as of `perf collect`
@@ -137,53 +134,15 @@ def receipt(
 
 
 def _detectable(changes: Sequence[Change]) -> Detectable | None:
-    """Computed from the intervals of the effects; of very many comparisons it takes some, from the
-    narrowest interval to the widest.
-    """
-    # by the first field
-    spreads = sorted(spread for change in changes if (spread := _spread(change)) is not None)
-    if not spreads:
-        return None
-    if len(spreads) > MOST_COMPUTED:
-        last = len(spreads) - 1
-        spreads = [spreads[place * last // (MOST_COMPUTED - 1)] for place in range(MOST_COMPUTED)]
-    smallest = sorted(map(_smallest, spreads))
-    return Detectable(smallest[0], smallest[(len(smallest) - 1) // 2], smallest[-1])
-
-
-class _Spread(NamedTuple):
-    """The half-width of an interval in logarithms, and what it says of a pair's difference."""
-
-    half: float
-    deviation: float
-    pairs: int
-    alpha: float
-    bar: float
-
-
-def _spread(change: Change) -> _Spread | None:
-    """None where the interval is open, or has no width."""
-    count = min(change.builds or change.executions)
-    if (
-        change.low is None
-        or change.high is None
-        or change.low <= -1
-        or count < 2
-        or change.high <= change.low
-    ):
-        return None
-    half = (log1p(change.high) - log1p(change.low)) / 2
-    alpha = 1 - change.confidence
-    deviation = half * sqrt(count) / float(quantile(1 - alpha / 2, count - 1))
-    return _Spread(
-        half, deviation, count, alpha, log1p(USUAL_DELTA if change.delta is None else change.delta)
+    """By the comparisons whose intervals say it and have a width."""
+    found = sorted(
+        effect
+        for change in changes
+        if change.low != change.high and (effect := smallest(change)) is not None
     )
-
-
-def _smallest(spread: _Spread) -> float:
-    effect = detectable(spread.deviation, spread.pairs, spread.alpha, spread.bar)
-    assert effect is not None, "there are two pairs or more"
-    return exp(effect) - 1
+    if not found:
+        return None
+    return Detectable(found[0], found[(len(found) - 1) // 2], found[-1])
 
 
 def _alarms(repository: Repository, report: Report, rules: Rules | None) -> Alarms | None:

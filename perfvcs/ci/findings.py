@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 import msgspec
 
-from perfvcs import __version__
 from perfvcs.check.answer import criteria
 from perfvcs.check.change import Change
 from perfvcs.ci.civerdict import Alarm, CiVerdict, SourcePlace
@@ -23,7 +22,7 @@ from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 from perfvcs.text.characters import shorten, source_lines
-from perfvcs.text.document import json_text
+from perfvcs.text.document import json_text, sarif_log
 
 HUNKS = 10  # of a blamed function
 MESSAGE_CHARACTERS = 1000
@@ -174,7 +173,6 @@ def sarif(verdict: CiVerdict) -> bytes:
     plain = verdict.word in ("degraded", "fine") and verdict.report.judged_by.is_plain
     notifications = [] if plain else [_notification(verdict)]
     run = {
-        "tool": {"driver": {"name": "perfvcs", "version": __version__, "rules": [RULE]}},
         "automationDetails": {"id": "perf-ci/"},
         "columnKind": "unicodeCodePoints",
         "invocations": [
@@ -190,12 +188,7 @@ def sarif(verdict: CiVerdict) -> bytes:
             "judgedBy": criteria(verdict.report.judged_by),
         },
     }
-    log = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [run],
-    }
-    return json_text(log).encode()
+    return sarif_log(run, RULE).encode()
 
 
 def fingerprint(alarm: Alarm) -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfvcs import __version__
 from perfvcs.locate.blame.cause import Blame, Lines
 from perfvcs.reports.blame import lines
-from perfvcs.text.document import json_text
+from perfvcs.text.document import sarif_log
 
 
 def _level(blame: Blame) -> str:
@@ -43,13 +42,7 @@ def sarif(blame: Blame) -> str:
         "id": "performance-change",
         "shortDescription": {"text": "A change that makes a benchmark slower or faster"},
     }
-    driver = {"name": "perfvcs", "version": __version__, "rules": [rule]}
-    log = {
-        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "results": results}],
-    }
-    return json_text(log)
+    return sarif_log({"results": results}, rule)
 
 
 def _location(hunk: Lines) -> dict[str, Any]:

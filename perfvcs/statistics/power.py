@@ -5,7 +5,7 @@ that it sees.
 from __future__ import annotations
 
 from functools import lru_cache
-from math import sqrt
+from math import pi, sqrt
 
 from perfvcs.system.numeric import Floats, np
 
@@ -13,6 +13,7 @@ POWER = 0.8
 MOST_POWER_PAIRS = 100_000  # pairs; nobody measures more
 VARIANCE_POINTS = 400  # at which the distribution of an estimated variance is taken
 BISECTIONS = 40
+EXACT = 1e-9  # share of an effect to which it is known
 NORMAL_DEGREES = 100  # degrees of freedom from which a simpler formula does
 
 
@@ -75,20 +76,32 @@ def pairs(
 def detectable(
     deviation: float, pairs: int, alpha: float = 0.01, bar: float = 0.0, wanted: float = POWER
 ) -> float | None:
-    """The smallest effect that so many pairs find with power ``wanted``; None below two."""
+    """The smallest effect that so many pairs find with power ``wanted``; None below two.
+
+    Newton's steps, or halves of the bracket where they leave it, to the last digit but a few.
+    """
+    from scipy.special import ndtr, ndtri, stdtrit
+
     if pairs < 2:
         return None
-    low, high = bar, bar + max(deviation, 1e-12)
-    while power(high, deviation, pairs, alpha, bar) < wanted:
-        low, high = high, bar + 2 * (high - bar)
+    error = deviation / sqrt(pairs)
+    if error <= 0:
+        return bar
+    reached = np.maximum(stdtrit(pairs - 1, 1 - alpha / 2) * _spreads(pairs - 1), bar / error)
+    low, high = (float(end + ndtri(wanted)) for end in (reached.min(), reached.max()))
+    effect = float(reached.mean() + ndtri(wanted))
     for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        low, high = (
-            (low, middle)
-            if power(middle, deviation, pairs, alpha, bar) >= wanted
-            else (middle, high)
-        )
-    return high
+        distance = effect - reached
+        missing = wanted - float(ndtr(distance).mean())
+        low, high = (effect, high) if missing > 0 else (low, effect)
+        density = float(np.exp(-distance * distance / 2).mean()) / sqrt(2 * pi)
+        following = effect + missing / density if density else high + 1
+        if not low <= following <= high:
+            following = (low + high) / 2
+        if abs(following - effect) <= EXACT * following:
+            return following * error
+        effect = following
+    return effect * error
 
 
 def settled(
