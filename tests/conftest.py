@@ -369,6 +369,19 @@ def need(*tools: str) -> None:
             lack(tool)
 
 
+def emulated() -> str | None:
+    """What is missing where qemu runs the programs of another processor: it forks where a program
+    is to be spawned, so that nobody learns that it is not there and that its memory begins with
+    the caller's, and refuses to make a process the reaper of its descendants.
+    """
+    try:
+        child = os.posix_spawn("/no/such/program", ["none"], {})
+    except OSError:
+        return None
+    os.waitpid(child, 0)
+    return "a processor that is not emulated"
+
+
 class Branches:
     """Measures branches in the tests whose ids begin in one of these ways: in all others it would
     take time for nothing.

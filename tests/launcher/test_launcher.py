@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import HIDDEN_DAEMON, children
+from conftest import HIDDEN_DAEMON, children, emulated
 from waiting import happens
 
 from perfvcs import launcher
@@ -35,6 +35,7 @@ from perfvcs.launcher.launchreport import executed
 from perfvcs.native import compiled, native_folder
 
 pytestmark = pytest.mark.needs("cc")
+EMULATED = pytest.mark.unless(emulated())
 
 Launch = Callable[..., Execution]
 BUSY = "int main(void) { volatile unsigned long n = 100000000; while (n) n--; return 0; }"
@@ -171,6 +172,7 @@ def test_an_execution_tells_what_it_took(launch: Launch, build: Callable[[str], 
     assert took.minor_faults > 10
 
 
+@EMULATED
 def test_memory_is_the_commands_own_however_large_the_caller_is(
     native: Launch, build: Callable[[str], str]
 ) -> None:
@@ -374,6 +376,7 @@ def test_randomisation_can_be_switched_off(launch: Launch) -> None:
     assert len(free) > 1
 
 
+@EMULATED
 @pytest.mark.slow
 def test_a_hanging_command_is_stopped_with_its_children(launch: Launch) -> None:
     took = launch(*sh("sleep 981.5 & (setsid sleep 981.5 &) ; sleep 981.5"), timeout=0.5)
@@ -394,6 +397,7 @@ def test_a_command_may_kill_its_own_group(launch: Launch) -> None:
     assert gone("sleep 983.5")
 
 
+@EMULATED
 def test_a_daemon_is_stopped_and_counted(launch: Launch, build: Callable[[str], str]) -> None:
     took = launch(build(DAEMON))
     assert (took.status, took.leftover) == (0, 1)
@@ -404,6 +408,7 @@ def test_what_ends_by_itself_in_time_is_not_left_over(launch: Launch) -> None:
     assert launch(*sh("sleep 0.05 & exit 0"), grace=5.0).leftover == 0
 
 
+@EMULATED
 def test_a_chain_of_descendants_is_stopped(launch: Launch) -> None:
     chain = "sh -c 'sh -c \"sleep 984.5 & touch begun; sleep 984.5; :\" & sleep 984.5; :' &"
     took = launch(*sh(f"{chain} while [ ! -e begun ]; do sleep 0.02; done; exit 4"))
@@ -412,6 +417,7 @@ def test_a_chain_of_descendants_is_stopped(launch: Launch) -> None:
     assert gone("sleep 984.5")
 
 
+@EMULATED
 def test_a_daemon_that_shows_nothing_of_where_it_comes_from_is_stopped(
     launch: Launch, tmp_path: Path
 ) -> None:
@@ -419,12 +425,14 @@ def test_a_daemon_that_shows_nothing_of_where_it_comes_from_is_stopped(
     assert not Path("/proc", (tmp_path / "number").read_text()).exists()
 
 
+@EMULATED
 def test_a_process_that_forks_away_from_its_killer_is_stopped(launch: Launch) -> None:
     took = launch(*sh("fork() { /bin/true; (fork &) ; }; PATH=; fork 985.5 & /bin/sleep 0.1"))
     assert took.leftover > 0
     assert gone("fork 985.5")
 
 
+@EMULATED
 def test_a_file_that_is_not_there_never_ran(launch: Launch, tmp_path: Path) -> None:
     with pytest.raises(NotStarted, match=r"there is no file .*absent: build it first"):
         launch(str(tmp_path / "absent"))
@@ -434,6 +442,7 @@ def test_a_file_that_is_not_there_never_ran(launch: Launch, tmp_path: Path) -> N
         launch("true")
 
 
+@EMULATED
 def test_each_way_of_not_starting_has_its_cure(launch: Launch, tmp_path: Path) -> None:
     def file(name: str, content: bytes, mode: int = 0o755) -> str:
         path = tmp_path / name
@@ -456,6 +465,7 @@ def test_each_way_of_not_starting_has_its_cure(launch: Launch, tmp_path: Path) -
         assert "\n" not in str(caught.value)
 
 
+@EMULATED
 def test_a_program_that_is_being_written_is_named(launch: Launch, tmp_path: Path) -> None:
     copy = tmp_path / "true"
     shutil.copy("/bin/true", copy)
@@ -463,6 +473,7 @@ def test_a_program_that_is_being_written_is_named(launch: Launch, tmp_path: Path
         launch(str(copy))
 
 
+@EMULATED
 def test_arguments_that_the_system_refuses_are_named(launch: Launch) -> None:
     with pytest.raises(NotStarted, match="pass them in a file"):
         launch("/bin/true", "x" * (1 << 20))
@@ -490,6 +501,7 @@ def test_an_endless_timeout_is_taken(launch: Launch) -> None:
     assert launch("/bin/true", timeout=float("inf")).status == 0
 
 
+@EMULATED
 def test_descriptors_and_children_do_not_accumulate(launch: Launch) -> None:
     launch("/bin/true")
     before, others = sorted(path.name for path in Path("/proc/self/fd").iterdir()), children()
