@@ -194,7 +194,8 @@ def _observations(calls: Calls) -> Observations:
     )
     if (calls.rate > 1).any():
         observations.values["rate"], observations.metrics["rate"] = calls.rate.tolist(), RATE
-    # a call may end before the machine's pace was read during it
+    # a call may end before the machine's pace was read during it, and nothing may have read any
     pace = [None if isnan(value) else float(f"{value:.4g}") for value in calls.pace.tolist()]
-    observations.values["pace"], observations.metrics["pace"] = pace, PACE_METRIC
+    if any(value is not None for value in pace):
+        observations.values["pace"], observations.metrics["pace"] = pace, PACE_METRIC
     return observations

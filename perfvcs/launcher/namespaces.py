@@ -38,15 +38,15 @@ def around(
 ) -> tuple[str, ...]:
     """The words of a command that starts another one in namespaces of its own.
 
-    The shared folders are empty there, but for the folders that are ``kept`` and those of PATH;
-    what they get lies in ``scratch``. Only the ``writable`` folders can be written, and the one
-    that is ``layered``: what it gets lies in the folder ``layer(scratch)``.
+    The shared folders are empty there, but for the folders that are ``kept`` (if they exist) and
+    those of PATH; what they get lies in ``scratch``. Only the ``writable`` folders can be written,
+    and the one that is ``layered``: what it gets lies in the folder ``layer(scratch)``.
     """
     kinds = ["--user", "--map-root-user", "--mount", "--ipc", *([] if network else ["--net"])]
-    programs = [Path(entry) for entry in os.get_exec_path() if Path(entry).is_dir()]
+    there = filter(Path.is_dir, [*kept, *map(Path, os.get_exec_path())])
     steps = [
         *([] if layered is None else _layer_steps(scratch, layered)),
-        *_steps(scratch, [*kept, *programs], writable),
+        *_steps(scratch, list(there), writable),
     ]
     # the folder that it is in is that below the new mounts
     script = " && ".join([*steps, 'cd "$PWD"', 'exec "$@"'])

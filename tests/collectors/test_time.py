@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from conftest import emulated
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from samples import sample_profile
@@ -137,6 +138,7 @@ def test_a_command_that_fails_is_named_with_the_end_of_what_it_said(
     assert caught.value.exit_code == 5
 
 
+@pytest.mark.unless(emulated())
 def test_what_is_left_running_is_a_warning(run: Callable[..., Run]) -> None:
     found = Time().collect(run("sleep 972.5 & exit 0"))
     assert len(found.warnings) == 1

@@ -23,7 +23,7 @@ from perfvcs.judge.executionchecks import examine_executions
 from perfvcs.judge.footprint import digests, is_deletion
 from perfvcs.judge.plain import Plain, Side
 from perfvcs.judge.trials import Trials
-from perfvcs.launcher.namespaces import around, lacking_layers, layer
+from perfvcs.launcher.namespaces import around, lacking, lacking_layers, layer
 from perfvcs.native import start_folder
 
 KEEPING = """\
@@ -324,6 +324,15 @@ def test_links_that_lead_out_of_the_project_through_others(project: Repository) 
     (folder / "outside").unlink()
     (folder / "outside").symlink_to("../../../../other")
     assert "a/b/c/outside" in leading_out(repository, base, project.commit("Other"))
+
+
+@pytest.mark.skipif(bool(lacking()), reason=lacking())
+def test_a_folder_that_is_kept_need_not_exist(tmp_path: Path) -> None:
+    """Such as the one of compiled programs where there is no compiler."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    within = around(scratch, [tmp_path / "none", scratch], [scratch])
+    subprocess.run([*within, "/bin/true"], cwd=scratch, check=True)
 
 
 @pytest.mark.skipif(bool(lacking_layers()), reason=lacking_layers())
