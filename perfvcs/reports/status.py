@@ -148,25 +148,38 @@ class Status(msgspec.Struct, frozen=True):
 
     def lines(self) -> Iterator[str]:
         """The listing for a terminal of 80 columns."""
-        yield (
-            f"HEAD is {self.commit[:10]}"
-            f" {shorten(self.title, 50)}{' (with uncommitted changes)' if self.dirty else ''}"
-        )
-        if self.changes:
-            yield shorten(f"  changed: {listed(self.changes)}", COLUMNS)
-        if self.artefacts:
-            yield shorten(
-                f"  not counted, since measuring makes it: {listed(self.artefacts)}", COLUMNS
-            )
-        if self.repositories:
-            yield shorten(
-                f"  not counted, since it is a repository of its own: {listed(self.repositories)}",
-                COLUMNS,
-            )
+        yield from self._head()
+        yield from self._jobs()
+        yield from self._measuring()
+        missing = any(not row.executions for row in self.rows)
+        if missing and not any(self.commit in run.commits for run in self.running):
+            yield "measure what is missing with `perf collect`"
+        yield from self._unfinished()
+        if self.verdict:
+            yield f"last verdict: {described(self.verdict)} (perf check)"
+        elif any(row.executions for row in self.rows):
+            yield "no verdict yet: perf check"
+        yield from self._stored()
+
+    def _head(self) -> Iterator[str]:
+        """HEAD, and how the working tree differs from it."""
+        changed = " (with uncommitted changes)" if self.dirty else ""
+        yield f"HEAD is {self.commit[:10]} {shorten(self.title, 50)}{changed}"
+        listings = {
+            "changed": self.changes,
+            "not counted, since measuring makes it": self.artefacts,
+            "not counted, since it is a repository of its own": self.repositories,
+        }
+        for what, names in listings.items():
+            if names:
+                yield shorten(f"  {what}: {listed(names)}", COLUMNS)
         if self.problem:
             yield shorten(self.problem, 500)
         if self.standing:
             yield f"  {self.standing}"
+
+    def _jobs(self) -> Iterator[str]:
+        """The first jobs, those that are measured before the others."""
         measured = [row for row in self.rows if row.executions]
         missing = [row for row in self.rows if not row.executions]
         drawn = [*measured, *missing][:FEW_JOBS]
@@ -179,34 +192,26 @@ class Status(msgspec.Struct, frozen=True):
             name = f"{label:{width}}  {shorten(row.collector, 20):{wide}}".rstrip()
             if not row.executions:
                 yield f"  missing   {name}"
-            else:
-                _, value, line = next(newest) if row.trend else ("", "", "")
-                yield (
-                    f"  measured  {name:{width + wide + 2}}  n={row.executions:<4} {value:>9} "
-                    f" {line}".rstrip()
-                )
+                continue
+            _, value, line = next(newest) if row.trend else ("", "", "")
+            executions = f"n={row.executions:<4}"
+            yield f"  measured  {name:{width + wide + 2}}  {executions} {value:>9}  {line}".rstrip()
         if len(self.rows) > FEW_JOBS:
             yield (
                 f"  and {len(self.rows) - FEW_JOBS} more: {len(measured)} are measured,"
                 f" {len(missing)} missing"
             )
-        yield from self._measuring()
-        if missing and not any(self.commit in run.commits for run in self.running):
-            yield "measure what is missing with `perf collect`"
-        yield from self._unfinished()
-        if self.verdict:
-            yield f"last verdict: {described(self.verdict)} (perf check)"
-        elif measured:
-            yield "no verdict yet: perf check"
+
+    def _stored(self) -> Iterator[str]:
+        """What the store, the environments and the remote hold."""
         yield f"the store holds {counted(self.profiles, 'profile')}"
         if self.pythons and self.pythons.size:
-            many = counted(self.pythons.environments, "virtual environment")
-            bound = f"[python] keep = {self.keep}" + (
-                "; `perf gc` enforces it" if self.pythons.environments > self.keep else ""
-            )
+            environments = self.pythons.environments
+            many = counted(environments, "virtual environment")
+            enforced = "; `perf gc` enforces it" if environments > self.keep else ""
             yield (
-                f"{many} {plural(self.pythons.environments, 'takes', 'take')}"
-                f" {quantity(self.pythons.size, 'B')} ({bound})"
+                f"{many} {plural(environments, 'takes', 'take')} {quantity(self.pythons.size, 'B')}"
+                f" ([python] keep = {self.keep}{enforced})"
             )
         if self.damaged:
             yield f"{self.damaged} damaged: see `perf fsck`"
