@@ -288,6 +288,19 @@ def test_bisect_goes_on_to_the_function_in_the_commit_that_it_names(library, per
     assert "cause: scaled (library.py): each call costs more" in said
 
 
+def test_the_size_of_a_file_is_blamed_where_the_program_allocates_nothing(project, perf):
+    project.write(
+        "perf.toml",
+        'build = ["cp table.txt built.bin"]\n[[job]]\nname = "size"\ncmd = "true"\n'
+        'collectors = [{ name = "size", files = ["built.bin"] }]\n',
+    )
+    project.commit("first", **{"table.txt": "1\n" * 50, ".gitignore": "built.bin\n"})
+    project.commit("more", **{"table.txt": "1\n" * 90})
+    perf("collect", "-n", "1", "-q", "HEAD~1", "HEAD")
+    said = perf("blame", "HEAD~1", "HEAD", "-q").out
+    assert said.startswith("size: +80.0 % bytes") and "proof: proved" in said, said
+
+
 def test_what_is_not_proved_is_suspected_and_not_called_the_cause(library, perf):
     changed(library, SLOWER)
     said = unwrapped(perf("blame", "work", "--metric", "bytecodes", "-q", "--no-proof").out)

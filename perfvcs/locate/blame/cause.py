@@ -89,9 +89,19 @@ def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool)
 
     >>> effect([100], [150], 0.01, exact=True)
     RelativeEffect(value=0.5, low=0.5, high=0.5, real=True)
+    >>> effect([0], [0], 0.0, exact=True).real
+    False
     """
-    value, low, high = _interval([y / x - 1 for x, y in zip(a, b, strict=True)], exact=exact)
+    shares = list(map(_difference, a, b))
+    value, low, high = _interval(shares, exact=exact)
     return RelativeEffect(value, low, high, abs(value) >= delta and (low > 0 or high < 0))
+
+
+def _difference(before: float, after: float) -> float:
+    """The difference as a share of ``before``. Nothing is a share of 0, such as of the memory of a
+    program that allocates none, which therefore shows no difference.
+    """
+    return after / before - 1 if before else 0.0
 
 
 def judge(levels: VersionValues, delta: float) -> Experiment:
@@ -111,9 +121,9 @@ def judge(levels: VersionValues, delta: float) -> Experiment:
     >>> judge(VersionValues([100], [112], [112]), 0.01).word
     'not proved'
     """
-    whole = sum(y / x - 1 for x, y in zip(levels.a, levels.b, strict=True)) / len(levels.a)
+    whole = sum(map(_difference, levels.a, levels.b)) / len(levels.a)
     rest, low, high = _interval(
-        [z / x - 1 for x, z in zip(levels.a, levels.auxiliary, strict=True)], exact=levels.exact
+        list(map(_difference, levels.a, levels.auxiliary)), exact=levels.exact
     )
     if not whole:
         return Experiment("not proved", 0.0, 0.0, 0.0)
@@ -290,7 +300,7 @@ class Count(msgspec.Struct, frozen=True):
     @property
     def effect(self) -> float:
         """The relative difference."""
-        return self.b / self.a - 1 if self.a else 0.0
+        return _difference(self.a, self.b)
 
 
 class Node(msgspec.Struct, frozen=True, array_like=True):
