@@ -223,7 +223,7 @@ def _measure_releases(project: Project, config: Config, options: CollectOptions)
             break
         if not options.silent:
             echo(f"release {tag}, {number + 1} of {len(tags)}", err=True)
-        asked = options._replace(revisions=(commit,), missing=True, budget=left)
+        asked = options._replace(revisions=(commit,), missing=True, committed=True, budget=left)
         try:
             released = _of_release(config, tag)
             repository, outcome = _collected(project, released, asked, (), selects=options.select)

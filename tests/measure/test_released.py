@@ -76,6 +76,17 @@ def test_releases_are_measured_once_and_one_that_fails_is_passed_over(
     assert perf("log", "-n", "20").out.count("1 profile") == 3
 
 
+def test_a_release_at_head_is_measured_without_the_changes_in_the_working_tree(
+    project: Project, perf: Perf
+) -> None:
+    project.write("perf.toml", SETTINGS)
+    commit = project.commit("one", **{"work.py": WORK.format(count=1000)})
+    project.git("tag", "v1.0")
+    project.write("work.py", "raise SystemExit('not of the release')\n")
+    assert f"{commit[:10]}  work" in perf("collect", "--released").out
+    assert stored("v1.0").dirty is None
+
+
 def test_a_budget_that_is_spent_says_what_is_left(released: Project, perf: Perf) -> None:
     said = perf("collect", "--released", "--budget", "0.01s", code=None)
     assert "older releases are left" in said.err, said
