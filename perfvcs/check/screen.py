@@ -99,7 +99,7 @@ def _closing(text: str, most: int, width: int) -> list[str]:
 def lead(report: Report, *, why: str = "", width: int = COLUMNS) -> list[str]:
     """The sentence and the jobs, which precede a complete list; ``why`` as in ``screen``."""
     parts = brief(report, whole=True)
-    lines = [line for job in parts.jobs for line in _rows(job, width).within(SCREEN_LINES)]
+    lines = [line for job in parts.jobs for line in _rows(job, width).within(SCREEN_LINES, width)]
     top = [
         *wrap(f"{_title(report, why)}: {parts.sentence}", width, subsequent_indent="  "),
         *_criteria(parts, width),
@@ -125,7 +125,7 @@ class ScreenLines(msgspec.Struct, frozen=True):
     """
 
     head: list[str]
-    details: list[str]
+    details: list[list[str]]
     foot: list[str]
 
     @property
@@ -133,9 +133,14 @@ class ScreenLines(msgspec.Struct, frozen=True):
         """How many lines it needs."""
         return len(self.head) + len(self.foot)
 
-    def within(self, room: int) -> list[str]:
-        """Its lines, with so many of its details at most."""
-        return [*self.head, *self.details[: max(0, room)], *self.foot]
+    def within(self, room: int, width: int) -> list[str]:
+        """Its lines, with so many of its details at most; one that goes on says so."""
+        details: list[str] = []
+        for lines in self.details:
+            if (left := room - len(details)) <= 0:
+                break
+            details += cut(lines, left, width)
+        return [*self.head, *details, *self.foot]
 
 
 def _listed(parts: Brief, room: int, width: int) -> list[str]:
@@ -158,7 +163,7 @@ def _listed(parts: Brief, room: int, width: int) -> list[str]:
             changes, left_out = changes[:-1], left_out + 1
     shown: list[list[str]] = []
     for item in (*changes, *jobs):
-        shown.append(item.within(left))
+        shown.append(item.within(left, width))
         left -= len(shown[-1]) - item.needed
     lines = [line for rows in shown[len(changes) :] for line in rows]
     if hidden:
@@ -194,11 +199,9 @@ def _rows(line: BriefLine, width: int) -> ScreenLines:
         if len(head) + len(line.numbers) + 2 <= width
         else [head, *numbers]
     )
-    details = (
+    details = [
         cut(wrap(detail, width, initial_indent=inner, subsequent_indent=inner), DETAIL, width)
         for detail in line.details
-    )
+    ]
     foot = wrap(line.accept, width, initial_indent=inner, subsequent_indent=inner)
-    return ScreenLines(
-        first, [text for lines in details for text in lines], cut(foot, DETAIL, width)
-    )
+    return ScreenLines(first, details, cut(foot, DETAIL, width))

@@ -298,6 +298,21 @@ def test_what_is_known_of_a_cause_stands_below_its_change() -> None:
     )
 
 
+def test_a_remark_without_room_for_its_end_says_that_it_goes_on() -> None:
+    cut_off = 0
+    for count in range(1, 9):
+        moved = [change(uid=f"test {number}", effect=0.1 + number) for number in range(count)]
+        causes = {
+            ("sort", one.uid): ["inside: " + "functions have more " * 4 + "."] for one in moved
+        }
+        said = screen(report(*moved), causes=causes)
+        begun = said.count("inside: ")
+        ended = sum(line.endswith("more .") for line in said.splitlines())
+        cut_off += begun - ended
+        assert begun - ended == sum(line.endswith("…") for line in said.splitlines()), said
+    assert cut_off
+
+
 def test_bounds_that_rule_nothing_out_are_not_said() -> None:
     noisy = [
         change("inconclusive", uid=f"test {number}", bound=20.0 + number) for number in range(30)
