@@ -8,6 +8,7 @@ from math import ceil, hypot, sqrt
 from statistics import NormalDist
 
 from perfvcs.check.change import ASSUMED, Change, Report
+from perfvcs.check.method import FROM_DIFFERENT_SESSIONS
 from perfvcs.check.text import revision
 from perfvcs.check.vocabulary import ONE_SIDED
 from perfvcs.profile.rules import USUAL_DELTA
@@ -44,7 +45,7 @@ def settling(
     ]
     ours = [change for change in undecided if change.series not in report.foreign]
     if not ours:
-        return [of_imports(report)] if undecided else []
+        return list(filter(None, [of_imports(report)]))
     ours = [change for change in ours if not change.layout]
     if not ours:
         return []
@@ -72,13 +73,35 @@ def settling(
 
 
 def of_imports(report: Report) -> str:
-    """How to settle what was imported, without what was asked for already."""
-    in_turns = "To settle what was imported: measure in turns (`perf import --in-turns`),"
-    if report.judged_by.remark == ASSUMED:
-        return f"{in_turns} or import ten earlier commits"
-    return (
-        f"{in_turns} import ten earlier commits, or, for files of one CI job, --assume-same-machine"
-    )
+    """How to settle what was imported, by what keeps it open; empty where no import would.
+
+    1. A single execution has no spread: only a job, or a history, says what it varies by.
+    2. Of two sessions, turns rule the machine out; so does a history, or who knows the machine.
+    3. What is in turns, or taken for one session, is short of executions.
+    """
+    undecided = [
+        change
+        for change in report.compared
+        if not change.settled and change.series in report.foreign
+    ]
+    if not undecided:
+        return ""
+    assumed = report.judged_by.remark == ASSUMED
+    single = [change for change in undecided if min(change.executions) < 2]
+    several = [change for change in undecided if min(change.executions) > 1]
+    apart = [change for change in several if not change.paired and not assumed]
+    unknown = [*single, *(change for change in apart if change.reason == FROM_DIFFERENT_SESSIONS)]
+    ways = [
+        "measure in turns (`perf import --in-turns`)" if apart else "",
+        "import more executions of each side" if len(several) > len(apart) else "",
+        "let a job measure it (`reads` in perf.toml)" if single else "",
+        "import ten earlier commits" if unknown else "",
+        ", for files of one CI job, --assume-same-machine" if apart else "",
+    ]
+    *before, last = filter(None, ways)
+    last = last if last.startswith(",") else f" {last}"
+    more = f" {', '.join(before)}, or" if before else ""
+    return f"To settle what was imported:{more}{last}"
 
 
 def _more(undecided: Sequence[Change], pairs: int, measuring: str, hosts: str) -> str:

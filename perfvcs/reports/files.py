@@ -65,9 +65,9 @@ class FileCheck:
         """How to settle what another tool measured, else how to look at it; empty where nothing was
         compared.
         """
+        if step := of_imports(self.report):
+            return step
         compared = self.report.compared
-        if any(not change.settled and change.series in self.report.foreign for change in compared):
-            return of_imports(self.report)
         return f"Next: draw both: perf show {shlex.join(map(str, self.paths))}" if compared else ""
 
 

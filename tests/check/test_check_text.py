@@ -11,11 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 from cases import each
+from msgspec import structs
 from samples import interleaved, noisy
 
 from perfvcs.check import Change, Report, compare
 from perfvcs.check.answer import sentence
+from perfvcs.check.change import ASSUMED, JudgedBy
 from perfvcs.check.markdown import decode, document, encode, markdown
+from perfvcs.check.method import FROM_DIFFERENT_SESSIONS
 from perfvcs.check.nextstep import EVEN, LIKELY, QUANTILE, _wanted, settling
 from perfvcs.check.text import text
 from perfvcs.profile.validity import Malformed
@@ -135,6 +138,47 @@ def test_what_is_open_can_be_measured() -> None:
     assert settling(report(change("inconclusive"))) == [f"To settle it: {measure}"]
     assert settling(report(change("same"))) == []
     assert settling(report(change("suspected", accepted="wanted"))) == []
+
+
+@each(
+    ("fields", "assumed", "expected"),
+    [
+        (
+            {"word": "suspected", "reason": FROM_DIFFERENT_SESSIONS},
+            False,
+            ": measure in turns (`perf import --in-turns`), import ten earlier commits, or, for"
+            " files of one CI job, --assume-same-machine",
+        ),
+        # so many sessions are known that their spread is
+        (
+            {"reason": "the interval reaches beyond ±1 %"},
+            False,
+            ": measure in turns (`perf import --in-turns`), or, for files of one CI job,"
+            " --assume-same-machine",
+        ),
+        ({"paired": True}, False, ": import more executions of each side"),
+        ({}, True, ": import more executions of each side"),
+        (
+            {"executions": (1, 9)},
+            True,
+            ": let a job measure it (`reads` in perf.toml), or import ten earlier commits",
+        ),
+    ],
+)
+def test_what_was_imported_is_settled_by_what_keeps_it_open(
+    fields: dict[str, Any], assumed: bool, expected: str
+) -> None:
+    given = structs.replace(
+        report(change(**{"word": "inconclusive"} | fields)),
+        foreign=["5e1"],
+        judged_by=JudgedBy(remark=ASSUMED if assumed else ""),
+    )
+    assert settling(given) == [f"To settle what was imported{expected}"]
+
+
+def test_what_cannot_be_compared_is_not_settled_by_imports() -> None:
+    given = structs.replace(report(change("not comparable")), foreign=["5e1"])
+    assert settling(given) == []
 
 
 def test_what_is_open_between_products_is_measured_with_them() -> None:
