@@ -5,7 +5,6 @@ benchmark together.
 from __future__ import annotations
 
 import re
-import textwrap
 from collections import defaultdict
 from sys import float_info
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from perfvcs.check.acceptance import identity, is_committed
 from perfvcs.check.change import Change, CounterCluster, Report, exceeded
 from perfvcs.check.vocabulary import EXCEEDED, OPEN_EXPLAINED, said, tally
 from perfvcs.profile.naming import labelled
+from perfvcs.text import wrapping
 from perfvcs.text.characters import COLUMNS, printable, shorten
 from perfvcs.text.quantity import at_sizes, difference, number, step
 from perfvcs.text.quantity import change as effect
@@ -63,8 +63,8 @@ def wrap(
     """
     line = initial_indent + text
     if len(line) <= width and text.isprintable() and text and text == text.strip():
-        return [line]  # textwrap takes longer to see that it fits
-    return textwrap.wrap(
+        return [line]  # wrapping takes longer to see that it fits
+    return wrapping.wrap(
         printable(text), width, initial_indent=initial_indent, subsequent_indent=subsequent_indent
     )
 

@@ -68,12 +68,12 @@ def command(
     Acceptances are kept in perf-accepted.toml: commit that file.
     """
     from datetime import date
-    from textwrap import wrap
 
     from perfvcs.reports import accepted as report
     from perfvcs.reports.accept import accept
     from perfvcs.repository import Repository
     from perfvcs.text.characters import COLUMNS
+    from perfvcs.text.wrapping import wrap
 
     asked = [bool(changes) and not renewing, bool(removed), listing, renewing, ratchet]
     if sum(asked) > 1 or not (any(asked) or as_json):

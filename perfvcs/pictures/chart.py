@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from perfvcs.check.subject import Point, Series
@@ -28,6 +27,7 @@ from perfvcs.system.numeric import np
 from perfvcs.text.characters import shorten
 from perfvcs.text.quantity import change, interval, percent, quantity
 from perfvcs.text.words import metric_rank, newest_first
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -162,7 +162,7 @@ def folded(notes: Sequence[str], width: int = TITLE_LINE) -> list[str]:
         if lines and len(lines[-1]) + len(note) + 3 <= width:
             lines[-1] += f" · {note}"
         else:
-            lines += wrap(note, width, break_on_hyphens=False)
+            lines += wrap(note, width)
     return lines
 
 

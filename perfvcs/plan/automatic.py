@@ -5,7 +5,6 @@ job.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -17,6 +16,7 @@ from perfvcs.plan.variation import Variation, spreads
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import share
 from perfvcs.text.words import counted, metric_name
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.jobs.cell import Cell

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from itertools import chain
-from textwrap import wrap
 from typing import NamedTuple
 
 import msgspec
@@ -30,6 +29,7 @@ from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import json_text
 from perfvcs.text.quantity import percent, quantity
 from perfvcs.text.words import metric_name
+from perfvcs.text.wrapping import wrap
 
 
 class Renewal(NamedTuple):

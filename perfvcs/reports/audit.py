@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from statistics import fmean
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -27,6 +26,7 @@ from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import share
 from perfvcs.text.words import counted, metric_name, metric_rank
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change

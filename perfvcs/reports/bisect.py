@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf, isfinite
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.check.bounds import within
@@ -18,6 +17,7 @@ from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import change, difference, duration, percent, quantity
 from perfvcs.text.quantity import step as levels
 from perfvcs.text.words import counted, listed, metric_name
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.check.change import Change

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.check.text import command_of, stepped
@@ -14,6 +13,7 @@ from perfvcs.text.characters import COLUMNS
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import change, percent, quantity, step
 from perfvcs.text.words import counted, metric_name
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.repository import Repository
@@ -67,9 +67,7 @@ def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
 
 
 def _wrapped(line: str) -> list[str]:
-    return wrap(
-        line, COLUMNS, subsequent_indent=" " * 7, break_long_words=False, break_on_hyphens=False
-    )
+    return wrap(line, COLUMNS, subsequent_indent=" " * 7, break_long_words=False)
 
 
 def stored_cause(repository: Repository, a: str, b: str) -> str:

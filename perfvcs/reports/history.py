@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -31,6 +30,7 @@ from perfvcs.repository.benchmarks import typed_words
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import apart, counted, metric_name, plural
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.history.overview import Overview

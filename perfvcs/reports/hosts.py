@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from statistics import median
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -20,6 +19,7 @@ from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import json_text
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import counted
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.index.filling import HostSession

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from perfvcs.check.change import NothingToCompare
@@ -18,6 +17,7 @@ from perfvcs.git.ancestry import way
 from perfvcs.reports.check import DEGRADED, OPEN, Check, Form, compared
 from perfvcs.repository.state import State
 from perfvcs.text.characters import COLUMNS
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter

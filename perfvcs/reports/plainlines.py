@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,6 +12,7 @@ from perfvcs.system.numeric import np
 from perfvcs.text.characters import COLUMNS, shorten, sparkline
 from perfvcs.text.quantity import at_sizes, change, percent, quantity, step
 from perfvcs.text.words import apart, counted, metric_name, metric_rank, named
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.history.finding import Finding
@@ -229,9 +229,11 @@ def stored(outcome: CampaignOutcome) -> Iterator[str]:
         seeds = ", ".join(map(str, outcome.seeds))
         yield f"stored {counted(len(outcome.paths), 'profile')} (seed {seeds})"
     elif not outcome.failures:
-        yield (
+        yield from wrap(
             "nothing to measure: the profiles are stored already, or the change does not touch the"
-            " benchmarks"
+            " benchmarks",
+            COLUMNS,
+            subsequent_indent="  ",
         )
     for warning in outcome.warnings:
         yield from wrap(f"note: {warning}", COLUMNS, subsequent_indent="      ")

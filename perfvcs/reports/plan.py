@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,6 +28,7 @@ from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import quantity
 from perfvcs.text.words import CLOCKS, counted, metric_name
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.plan.design import DetectableEffect

@@ -7,7 +7,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -22,6 +21,7 @@ from perfvcs.text.characters import shorten
 from perfvcs.text.document import json_text
 from perfvcs.text.quantity import number, quantity
 from perfvcs.text.words import metric_name, plural
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.plugins.postprocessor import Postprocessor

@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -31,6 +30,7 @@ from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import percent
 from perfvcs.text.words import ambiguous, counted, named
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.locate.blame.guard import Guard
@@ -321,10 +321,4 @@ def _groups(choices: Iterable[tuple[str, Choice]], most: int | None) -> Iterator
 
 
 def _wrapped(text: str, indent: str = "") -> list[str]:
-    return wrap(
-        text,
-        COLUMNS,
-        initial_indent=indent,
-        subsequent_indent=indent or "  ",
-        break_on_hyphens=False,
-    )
+    return wrap(text, COLUMNS, initial_indent=indent, subsequent_indent=indent or "  ")

@@ -23,6 +23,7 @@ from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import filled, json_text
 from perfvcs.text.quantity import duration, quantity
 from perfvcs.text.words import apart, counted, listed, plural
+from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
     from perfvcs.exchange.sharing import RemoteDifference
@@ -156,7 +157,8 @@ class Status(msgspec.Struct, frozen=True):
             yield "measure what is missing with `perf collect`"
         yield from self._unfinished()
         if self.verdict:
-            yield f"last verdict: {described(self.verdict)} (perf check)"
+            verdict = f"last verdict: {described(self.verdict)} (perf check)"
+            yield from wrap(verdict, COLUMNS, subsequent_indent="  ")
         elif any(row.executions for row in self.rows):
             yield "no verdict yet: perf check"
         yield from self._stored()

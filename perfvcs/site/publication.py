@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from textwrap import wrap
 
 import msgspec
 
@@ -30,6 +29,7 @@ from perfvcs.site.template import GENERATOR, Templates
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import micro_sign
 from perfvcs.text.words import counted
+from perfvcs.text.wrapping import wrap
 
 PROFILES = 24  # pages of profiles
 SITE_TITLE = 120  # characters
@@ -78,9 +78,7 @@ class Published:
                 " .gitignore, or publish elsewhere"
             )
         for note in notes:
-            yield from wrap(
-                f"note: {note}", COLUMNS, subsequent_indent="      ", break_on_hyphens=False
-            )
+            yield from wrap(f"note: {note}", COLUMNS, subsequent_indent="      ")
 
 
 def publish(

@@ -319,7 +319,7 @@ def cut(line: str, width: int) -> str:
 
 def wrapped(texts: Iterable[str], width: int) -> list[str]:
     """Sentences on as many lines as they take, each beginning on its own."""
-    from textwrap import wrap
+    from perfvcs.text.wrapping import wrap
 
     return [fitted(line, width) for text in texts for line in wrap(text, width)]
 
