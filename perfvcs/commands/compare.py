@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 
 ARGVS = "perfvcs.argvs"  # commands behind `--`, as words
 METRICS = ("wall", "cpu", "maxrss", "instructions")
+BY_SUFFIX = {
+    "": "hyperfine",
+    ".json": "hyperfine",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".prom": "openmetrics",
+}
 
 
 class Typing(click.Command):
@@ -191,18 +198,29 @@ def _commands(options: CompareOptions) -> list[TypedCommand]:
 
 
 def _format(options: CompareOptions) -> str:
-    """The format of the file, which has to be one that can be written."""
+    """The format of the file; all that would keep it from being written is said before anything
+    runs.
+    """
     from perfvcs.errors import UsageError
     from perfvcs.formats import members, together
 
-    by_suffix = {".csv": "csv", ".tsv": "csv", ".prom": "openmetrics"}
-    if options.export is None:
+    path = options.export
+    if path is None:
+        if options.format_name:
+            raise click.UsageError("--format is that of a file: name it with --export FILE")
         return ""
-    name = options.format_name or by_suffix.get(options.export.suffix, "hyperfine")
+    name = options.format_name or BY_SUFFIX.get(path.suffix, "")
+    if not name:
+        raise UsageError(
+            f"{path.name[:60]} does not end like a format: take .json (hyperfine's) or .csv, or"
+            " name one with --format"
+        )
     if name not in members("encode") or together(name) == "folder":
         raise UsageError(f"the format `{name[:60]}` cannot be written as a file: see --help")
-    if options.export.exists() and not options.force:
-        raise UsageError(f"{options.export} already exists: --force overwrites it")
+    if path.exists() and not options.force:
+        raise UsageError(f"{path} already exists: --force overwrites it")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path.parent} is not a folder: make it, or choose another --export")
     return name
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from perfvcs.launcher.execution import name_command
-from perfvcs.launcher.preparation import run
+from perfvcs.launcher.preparation import CommandFailed, run
 from perfvcs.measure.commandrecord import TIMES
 from perfvcs.measure.typedcommand import SHELL, TypedCommand
 from perfvcs.native import native_folder
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 AROUND_SECONDS = 600.0  # that a command gets which prepares, sets up or cleans up
 SHORTEST = 1.0  # seconds that a run gets, however little of the budget is left
+
+AroundKind = Literal["prepare", "setup", "cleanup"]
 
 
 class BudgetSpent(CollectError):
@@ -68,15 +70,21 @@ class CommandRuns:
 
     def once(self, command: TypedCommand, env: Mapping[str, str]) -> Observations:
         """One run, with what prepares it; raises CollectError with the cure."""
-        self.around(command.prepare)
+        self.around("prepare", command)
         seen = self._collect(self.collector, command, env)
-        self.warnings |= dict.fromkeys(seen.warnings)
+        self.warnings |= dict.fromkeys(_named(warning, command) for warning in seen.warnings)
         return seen
 
-    def around(self, command: str) -> None:
-        """Run a command of a shell that is not measured; empty: none. Raises CommandFailed."""
-        if command:
-            run([SHELL, "-c", command], cwd=self.cwd, env=self.env, timeout=AROUND_SECONDS)
+    def around(self, kind: AroundKind, command: TypedCommand) -> None:
+        """Run what is given to prepare, set up or clean up a command, untimed; raises
+        CommandFailed.
+        """
+        if not (typed := getattr(command, kind)):
+            return
+        try:
+            run([SHELL, "-c", typed], cwd=self.cwd, env=self.env, timeout=AROUND_SECONDS)
+        except CommandFailed as error:
+            raise CommandFailed(f"--{kind}: {error}") from None
 
     def time_nothing(self) -> None:
         """What launches the commands launches nothing, for its own time."""
@@ -90,14 +98,16 @@ class CommandRuns:
         return {metric: median(values) for metric, values in self._nothing.items() if values}
 
     def counted(self, commands: Sequence[TypedCommand]) -> list[float]:
-        """The instructions of each command; those of a shell alone are taken out."""
+        """The instructions of each command; those of a shell alone are taken out. Raises
+        CollectError.
+        """
         collector = _collector("instructions")
         own = 0.0
         if self._empty is not None and self.shell:
             own = self._instructions(collector, self._empty)
         counts = []
         for command in commands:
-            self.around(command.prepare)
+            self.around("prepare", command)
             counts.append(self._instructions(collector, command) - own)
         return counts
 
@@ -123,20 +133,26 @@ class CommandRuns:
             try:
                 return collector.collect(wanted)
             except CollectError as error:
-                raise self._explained(error, command) from None
+                raise self._explained(error, command, collector) from None
 
-    def _explained(self, error: CollectError, command: TypedCommand) -> CollectError:
+    def _explained(
+        self, error: CollectError, command: TypedCommand, collector: Collector
+    ) -> CollectError:
         """A failure with the command's name and the cure."""
-        name = f"`{shorten(command.text, 80)}`"
         if error.lasting and not self.budget.left:
+            counting = "" if collector is self.collector else "counting "
             return BudgetSpent(
-                f"{name} did not end within the budget of {duration(self.budget.seconds)}:"
-                " raise --budget, or give it less to do",
+                f"{counting}`{shorten(command.text, 80)}` did not end within the budget of"
+                f" {duration(self.budget.seconds)}: raise --budget, or give it less to do",
                 lasting=True,
             )
-        reason = str(error).replace(name_command(command.argv), name)
         cure = "" if error.lasting or self.may_fail else ": add --ignore-failure"
-        return CollectError(f"{reason}{cure}", lasting=True)
+        return CollectError(f"{_named(str(error), command)}{cure}", lasting=True)
+
+
+def _named(text: str, command: TypedCommand) -> str:
+    """What is said of a command, with its name as it was typed."""
+    return text.replace(name_command(command.argv), f"`{shorten(command.text, 80)}`")
 
 
 def _collector(name: str) -> Collector:

@@ -118,9 +118,8 @@ class _Turns:
     def compare(self, stack: ExitStack) -> Comparison:
         """All of it; what cleans up is left to the ``stack``."""
         for record in self.records:
-            if cleanup := record.command.cleanup:
-                stack.callback(self._clean_up, cleanup)
-            self.single.around(record.command.setup)
+            stack.callback(self._clean_up, record.command)
+            self.single.around("setup", record.command)
         self.budget = self.single.budget = Budget(self.plan.budget)
         before = noise.snapshot()
         self.progress.begin(len(self.records) * (self.plan.warmup + PAIRS))
@@ -147,7 +146,7 @@ class _Turns:
             pairs=self.pairs,
             runs=self.runs,
             seconds=time.monotonic() - self.budget.began,
-            notes=[*self.single.warnings, *described.warnings],
+            notes=[*self.single.warnings, *(described.warnings if self._timed else ())],
             profile=together(self.records, about),
         )
 
@@ -269,12 +268,12 @@ class _Turns:
     def _environ(self, seed: int, repetition: int) -> dict[str, str]:
         return self.knobs.padded(self.single.env, Random(f"{seed} run {repetition}"))
 
-    def _clean_up(self, command: str) -> None:
+    def _clean_up(self, command: TypedCommand) -> None:
         """Run what cleans up; what was measured is not lost where it fails."""
         try:
-            self.single.around(command)
+            self.single.around("cleanup", command)
         except CommandFailed as error:
-            self.progress.fail(f"--cleanup: {error}")
+            self.progress.fail(str(error))
 
 
 def _is_narrow(level: Level) -> bool:

@@ -147,7 +147,7 @@ def _measured(comparison: Comparison, width: int) -> Iterator[str]:
     yield from wrap(_sentence(comparison), width, subsequent_indent="  ")
     runs = f" of {comparison.runs} runs" if comparison.runs > 1 else ""
     turns = f"{counted(comparison.pairs, 'turn')}{runs} in " if comparison.pairs else ""
-    own = comparison.own.get("wall")
+    own = comparison.own.get("wall") if comparison.pairs else None  # without turns nothing is timed
     out = "" if own is None else f"; taken out: {quantity(own, 's')} of the {comparison.way}"
     yield from wrap(f"{turns}{duration(comparison.seconds)}{out}", width)
     for note in [*comparison.notes, *_mostly_launching(comparison)]:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from conftest import Perf
@@ -20,8 +20,11 @@ from perfvcs.measure.commandrecord import CommandRecord
 from perfvcs.measure.typedcommand import Around, TypedCommand, expanded, scanned
 from perfvcs.plugins.collector import Observations
 from perfvcs.profile import Metric
-from perfvcs.reports.compare import _sentence
+from perfvcs.reports.compare import _measured, _sentence
 from perfvcs.statistics.multiplicity import PAIRS
+
+if TYPE_CHECKING:
+    from perfvcs.measure.commandturns import Comparison
 
 SLOW = "python3 -S -c 'sum(range(3_000_000))'"
 QUICK = "python3 -S -c 'sum(range(300_000))'"
@@ -110,6 +113,21 @@ class TestVerdicts:
         assert (change["word"], change["metric"]) == ("degradation", "instructions")
         assert change["effect"] > 1
         assert document["pairs"] == 0
+        assert not any("load average" in note for note in document["notes"])
+
+    def test_nothing_is_said_of_time_where_it_was_not_measured(self) -> None:
+        measured = SimpleNamespace(
+            pairs=0,
+            runs=1,
+            seconds=2.0,
+            own={"wall": 0.001},
+            way="launcher",
+            notes=[],
+            commands=[],
+            report=None,
+        )
+        said = list(_measured(cast("Comparison", measured), 80))
+        assert said == ["2 s"]
 
     @pytest.mark.slow
     def test_ten_commands_are_each_compared_with_the_first(self, perf: Perf) -> None:
@@ -302,8 +320,10 @@ class TestAround:
         said = perf("compare", "true", "true", "true", *["--prepare", "true"] * 2, code=2)
         assert "--prepare is given 2 times for 3 commands" in said.err
 
-    def test_what_fails_around_is_named(self, perf: Perf) -> None:
-        assert "exited with status 3" in perf("compare", "true", "--setup", "exit 3", code=5).err
+    @pytest.mark.parametrize("kind", ["setup", "prepare"])
+    def test_what_fails_around_is_named(self, perf: Perf, kind: str) -> None:
+        said = perf("compare", "true", f"--{kind}", "exit 3", code=5).err
+        assert f"--{kind}: " in said and "exited with status 3" in said
 
     @pytest.mark.slow
     def test_all_commands_read_the_same_file(self, perf: Perf, outside: Path) -> None:
@@ -322,7 +342,8 @@ class TestBadCommands:
     def test_failures_are_measured_if_that_is_asked_for(self, perf: Perf) -> None:
         document = compared(perf, "-i", "sh -c 'exit 4'", budget="4s")
         assert document["pairs"] > 0
-        assert any("exited with status 4" in note for note in document["notes"])
+        said = "`sh -c 'exit 4'` exited with status 4"
+        assert any(note.startswith(said) for note in document["notes"])
 
     @pytest.mark.slow
     def test_one_that_hangs_is_stopped_when_the_budget_ends(self, perf: Perf) -> None:
@@ -373,6 +394,20 @@ class TestExport:
         self, perf: Perf, outside: Path
     ) -> None:
         perf("compare", "touch ran", "--export", "o", "--format", "jmh", code=2)
+        assert not (outside / "ran").exists()
+
+    @pytest.mark.parametrize(
+        ("options", "said"),
+        [
+            (("--export", "no/out.json"), "no is not a folder: make it"),
+            (("--export", "out.md"), "out.md does not end like a format: take .json"),
+            (("--format", "csv"), "name it with --export FILE"),
+        ],
+    )
+    def test_a_file_that_cannot_be_written_is_said_before_anything_runs(
+        self, perf: Perf, outside: Path, options: tuple[str, ...], said: str
+    ) -> None:
+        assert said in perf("compare", "touch ran", *options, code=2).err
         assert not (outside / "ran").exists()
 
 
