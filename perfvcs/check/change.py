@@ -247,6 +247,11 @@ class LimitVerdict(msgspec.Struct, frozen=True, kw_only=True):
     executions: Count = 0
 
     @property
+    def measured(self) -> str:
+        """``p99 of wall time``: what is limited."""
+        return " of ".join(filter(None, [self.statistic, metric_name(self.metric)]))
+
+    @property
     def said(self) -> str:
         """``sort: wall time 231 ms [225, 237] is above its limit of 200 ms``; empty where it
         holds.
@@ -256,13 +261,12 @@ class LimitVerdict(msgspec.Struct, frozen=True, kw_only=True):
         side = "below" if self.better == "higher" else "above"
         verb = "is" if self.word == "degradation" else "may be"
         name = shorten(labelled(self.job, self.uid, self.size), NAME)
-        metric = " of ".join(filter(None, [self.statistic, metric_name(self.metric)]))
         level = quantity(self.level, self.unit)
         if self.low is not None and self.high is not None and self.low != self.high:
             level = bounded(self.level, self.low, self.high, self.unit)
         too = ", as the baseline" if self.before == self.word else ""
         return (
-            f"{name}: {metric} {level} {verb} {side} its limit"
+            f"{name}: {self.measured} {level} {verb} {side} its limit"
             f" of {quantity(self.limit, self.unit)}{too}"
         )
 

@@ -17,6 +17,7 @@ import msgspec
 from perfvcs.check.answer import criteria
 from perfvcs.check.change import Change
 from perfvcs.ci.civerdict import Alarm, CiVerdict, SourcePlace
+from perfvcs.ci.demands import Demand, unmet
 from perfvcs.jobs.config import Config
 from perfvcs.profile.rules import RULES_FILE
 from perfvcs.repository import Repository
@@ -116,17 +117,19 @@ def _words(command: str) -> list[str]:
 
 
 def workflow_commands(verdict: CiVerdict) -> list[str]:
-    """At most ten errors (of what fails the job), ten warnings (of what may), and a notice with the
-    error receipt.
+    """At most ten errors (of what fails the job, demands first), ten warnings (of what may), and a
+    notice with the error receipt.
 
     It is one of the warnings where nothing was settled, or the change touches its own judge.
     """
     certain = [alarm for alarm in verdict.alarms if alarm.certain]
     others = [alarm for alarm in verdict.alarms if not alarm.certain]
-    commands = [
+    errors = [_command("error", demand.said, RULES_FILE) for demand in unmet(verdict.report)]
+    errors += [
         _command("error", alarm.text, alarm.place.path, alarm.place.line, alarm.place.end)
-        for alarm in certain[:OF_A_KIND]
+        for alarm in certain
     ]
+    commands = errors[:OF_A_KIND]
     warns = verdict.word in ("unsettled", "failed") or not verdict.report.judged_by.is_plain
     room = OF_A_KIND - warns
     commands += [
@@ -172,6 +175,8 @@ def sarif(verdict: CiVerdict) -> bytes:
     receipt = verdict.receipt.lines()
     plain = verdict.word in ("degraded", "fine") and verdict.report.judged_by.is_plain
     notifications = [] if plain else [_notification(verdict)]
+    results = [_result_of(demand) for demand in unmet(verdict.report)]
+    results += [_result(alarm, receipt) for alarm in verdict.alarms]
     run = {
         "automationDetails": {"id": "perf-ci/"},
         "columnKind": "unicodeCodePoints",
@@ -181,7 +186,7 @@ def sarif(verdict: CiVerdict) -> bytes:
                 "toolExecutionNotifications": notifications,
             }
         ],
-        "results": [_result(alarm, receipt) for alarm in verdict.alarms[:MOST_SARIF_RESULTS]],
+        "results": results[:MOST_SARIF_RESULTS],
         "properties": {
             "verdict": verdict.word,
             "errorReceipt": receipt,
@@ -222,6 +227,36 @@ def _result(alarm: Alarm, receipt: list[str]) -> dict[str, Any]:
     }
 
 
+def _demanded(demand: Demand) -> str:
+    """The identity of a demand across commits."""
+    return hashlib.sha256(msgspec.json.encode([demand.job, demand.name])).hexdigest()
+
+
+def _result_of(demand: Demand) -> dict[str, Any]:
+    """About a demand, at the head of perf.toml."""
+    where = {"artifactLocation": {"uri": RULES_FILE}, "region": {"startLine": 1, "endLine": 1}}
+    return {
+        "ruleId": RULE["id"],
+        "ruleIndex": 0,
+        "level": "error",
+        "message": {"text": shorten(f"{demand.said}.", MESSAGE_CHARACTERS)},
+        "locations": [{"physicalLocation": where}],
+        "partialFingerprints": {"primaryLocationLineHash": f"{_demanded(demand)[:16]}:1"},
+        "properties": {"job": demand.job},
+    }
+
+
+def _entry_of(demand: Demand) -> dict[str, Any]:
+    """About a demand, at the head of perf.toml."""
+    return {
+        "description": shorten(f"{demand.said}.", MESSAGE_CHARACTERS),
+        "check_name": "performance-degradation",
+        "fingerprint": _demanded(demand),
+        "severity": "major",
+        "location": {"path": RULES_FILE, "lines": {"begin": 1}},
+    }
+
+
 def _notification(verdict: CiVerdict) -> dict[str, Any]:
     usual = "note" if verdict.report.judged_by.is_plain else "warning"
     level = {"failed": "error", "unsettled": "warning"}.get(verdict.word, usual)
@@ -236,7 +271,9 @@ def code_quality(verdict: CiVerdict) -> bytes:
     measured, or where the change touches its own judge.
     """
     receipt = verdict.receipt.lines()
-    entries = [_entry(alarm, receipt) for alarm in verdict.alarms[:MOST_ISSUES]]
+    entries = [_entry_of(demand) for demand in unmet(verdict.report)]
+    entries += [_entry(alarm, receipt) for alarm in verdict.alarms]
+    entries = entries[:MOST_ISSUES]
     if verdict.word in ("failed", "unsettled"):
         entries.append(_remark(verdict, verdict.word, receipt))
     elif not verdict.report.judged_by.is_plain:

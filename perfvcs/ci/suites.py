@@ -10,6 +10,7 @@ from perfvcs.check.answer import criteria
 from perfvcs.check.text import measure as measured
 from perfvcs.check.text import remarks
 from perfvcs.check.vocabulary import said
+from perfvcs.ci.demands import demands, unmet
 from perfvcs.profile.naming import labelled
 from perfvcs.text.characters import shorten, visible
 from perfvcs.text.quantity import step
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from perfvcs.check.change import Change
     from perfvcs.ci.civerdict import CiVerdict
+    from perfvcs.ci.demands import Demand
 
 
 LARGEST_JUNIT = 30_000_000  # bytes that GitLab reads
@@ -64,6 +66,7 @@ def _document(verdict: CiVerdict, most: int) -> bytes:
     for name, value in (*facts, *(("error receipt", line) for line in verdict.receipt.lines())):
         SubElement(properties, "property", name=name, value=_text(value, MESSAGE))
     cases, seen = [_whole(verdict)], Counter[tuple[str, str]]()
+    cases += [_demanded(demand, seen) for demand in demands(verdict.report)[:most]]
     cases += [_case(change, seen) for change in verdict.report.changes[:most]]
     cases += [
         _case_of("not touched", name, "skipped", "the change cannot touch it", seen)
@@ -96,6 +99,12 @@ def _whole(verdict: CiVerdict) -> Element:
     """
     kind = {"failed": "error", "unsettled": "error", "untouched": "skipped"}.get(verdict.word, "")
     return _case_of("perf ci", "verdict", kind, verdict.headline(), Counter())
+
+
+def _demanded(demand: Demand, seen: Counter[tuple[str, str]]) -> Element:
+    """One demand: failed where it is not met, skipped where that is open."""
+    kind = {"degradation": "failure", "suspected": "skipped"}.get(demand.word, "")
+    return _case_of(demand.job, demand.name, kind, demand.said, seen)
 
 
 def _case(change: Change, seen: Counter[tuple[str, str]]) -> Element:
@@ -181,6 +190,10 @@ def _of_all(verdict: CiVerdict) -> Mapping[str, tuple[float | None, str]]:
         "perf_degradations": (
             sum(alarm.certain for alarm in verdict.alarms),
             "Benchmarks that fail the job.",
+        ),
+        "perf_unmet_demands": (
+            len(unmet(verdict.report)),
+            "Limits exceeded, and outputs that had to stay the same.",
         ),
         "perf_judge_differences": (
             len(verdict.report.judged_by.differences) + len(verdict.report.judged_by.accepts),

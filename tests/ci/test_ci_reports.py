@@ -19,7 +19,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Sarif
 
 from perfvcs.check import Report, compare
-from perfvcs.check.change import Difference, JudgedBy
+from perfvcs.check.change import Difference, JudgedBy, LimitVerdict
 from perfvcs.ci import artifacts, suites
 from perfvcs.ci.artifacts import REPORTS, document
 from perfvcs.ci.civerdict import Alarm, Alarms, CiVerdict, Detectable, Receipt, SourcePlace, decode
@@ -198,6 +198,33 @@ def test_junit_is_what_its_schema_says(every: CiVerdict) -> None:
         assert len(suite.findall(f"testcase/{kind}")) == int(suite.get(f"{kind}s", ""))
     assert len(suite.findall("testcase/failure")) == sum(alarm.certain for alarm in every.alarms)
     assert len(suite.findall("testcase/error")) == (every.word in ("failed", "unsettled"))
+
+
+def test_what_fails_a_job_beside_comparisons_fails_in_every_report() -> None:
+    held = {"job": "sort", "uid": "sort", "metric": "wall", "unit": "s", "better": "lower"}
+    limits = [
+        LimitVerdict(**held, word="degradation", limit=0.2, level=0.3, low=0.29, high=0.31),
+        LimitVerdict(**held, word="suspected", statistic="p99", limit=0.3, level=0.3),
+        LimitVerdict(**held, word="same", statistic="p50", limit=0.4, level=0.3),
+    ]
+    found = verdict("degraded", report(1.0, limits=limits, wrong=["parse"], outputs=["parse"]))
+    suite = ElementTree.fromstring(suites.junit(found)).find("testsuite")
+    assert suite is not None
+    failed = [case.get("name") for case in suite if case.find("failure") is not None]
+    assert failed == ["parse, output", "sort, limit of wall time"]
+    assert suite.get("failures") == "2"
+    (may,) = [case for case in suite if case.get("name") == "sort, limit of p99 of wall time"]
+    assert may.find("skipped") is not None
+    Sarif.model_validate_json(sarif(found))
+    messages = [
+        [result["message"]["text"] for result in json.loads(sarif(found))["runs"][0]["results"]],
+        [entry["description"] for entry in json.loads(code_quality(found))],
+        [line for line in workflow_commands(found) if line.startswith("::error")],
+    ]
+    for output, limit in messages:
+        assert "the output of parse differs, and had to stay the same" in output
+        assert "is above its limit of 200 ms" in limit
+    assert "perf_unmet_demands 2.0" in open_metrics(found).decode()
 
 
 @pytest.mark.slow
