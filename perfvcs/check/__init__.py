@@ -136,10 +136,13 @@ def compare(
     jobs: list[Overall] = []
     if overall:
         from perfvcs.check.overall import overalls
+        from perfvcs.check.percentiles import is_of_percentiles
 
+        percentiles = [case for judge in judges for case in judge.cases if is_of_percentiles(case)]
+        summed = [case for case in (*cases, *percentiles) if case.series not in by_unit]
         jobs = [
             whole
-            for whole in overalls([case for case in cases if case.series not in by_unit], changes)
+            for whole in overalls(summed, changes)
             if not doubt.running.keys() & {*whole.series}
         ]
     revisions = [side[0].header.commit if side else "" for side in sides]

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from perfvcs.check.change import Change, JobMetric, Overall
 from perfvcs.check.method import PairMethod, load
 from perfvcs.check.pastsessions import EarlierSessions
+from perfvcs.check.percentiles import is_of_percentiles
 from perfvcs.profile.naming import is_whole
 from perfvcs.system.numeric import np
 
@@ -73,8 +74,9 @@ def overalls(cases: Iterable[Case], changes: Sequence[Change]) -> list[Overall]:
 
     That of a job of one unit is the unit's own, and that of a job that was measured as a whole,
     too, the whole's. Left out of it are units that were not measured in the same executions as
-    most, and those with a value of 0 or below; where fewer than two are left, or units have parts
-    in common, it has no effect, and says only how many units there are.
+    most, and those with a value of 0 or below; where fewer than two are left, units have parts in
+    common, or their percentiles are judged, it has no effect, and says only how many units there
+    are.
     """
     groups: dict[JobMetric, list[Case]] = defaultdict(list)
     for case in cases:
@@ -108,6 +110,8 @@ def _overall(
     whole = [change for change in members if is_whole(change.job, change.uid)]
     if len(judged := whole or members) == 1:
         return _of(overall, judged[0], units)
+    if is_of_percentiles(cases[0]):
+        return replace(overall, reason="no sum: percentiles cannot be added")
     if _overlap(cases[0]):
         return replace(overall, reason="no sum: its units have parts in common")
     parts = {change.uid for change in judged}

@@ -76,6 +76,11 @@ def of_percentiles(case: Case, statistic: str) -> Case:
     return Case(case.chosen, header, case.uid, metric, before, after, case.rows, case.history)
 
 
+def is_of_percentiles(case: Case) -> bool:
+    """Whether a case is of percentiles, and not of a metric that was measured."""
+    return case.metric not in case.chosen.sides[0][0].header.metrics
+
+
 def _replaced(
     sizes: Sizes, side: list[Measured], statistic: str, metric: str, rows: ProfileRows
 ) -> Sizes:

@@ -162,6 +162,15 @@ class TestPercentiles:
         assert (change.word, change.metric) == ("degradation", "latency.p99")
         assert change.effect == pytest.approx(1.0, abs=0.2)
 
+    def test_a_percentile_that_is_open_is_a_line_of_its_job(self) -> None:
+        sides = (loaded(0, 2.0, 1), loaded(1, 2.0, 1))
+        rules = Rules((Rule(metric="latency", statistic="p99"),))
+        report = compare([sides[0]], [sides[1]], rules=rules, overall=True)
+        (judged,) = [job for job in report.overall if job.units]
+        assert (judged.metric, judged.word) == ("latency.p99", "inconclusive")
+        said = screen(report)
+        assert "latency.p99" in said.split("\n\n")[1] and "a single execution" in said
+
     def test_a_limit_is_on_the_percentile(self) -> None:
         sides = (loaded(0, 2.0), loaded(1, 4.0))
         assert limited("20 ms", metric="latency", sides=sides).limits[0].word == "same"
