@@ -18,6 +18,7 @@ from perfvcs.profile.validity import Malformed
 
 ADDRESS = re.compile(r"0x[0-9A-Fa-f]{1,16}: ")
 LINE = re.compile(r"(?::[0-9]{1,9}){1,2}")  # the line, and the column in Rust
+OWN = "(vgpreload_dhat-"  # valgrind's functions, which stand for malloc and the like
 PLACE = re.compile(r"(.*) \((?:in )?([^()]*)\)", re.DOTALL)
 
 
@@ -41,7 +42,7 @@ class _File(msgspec.Struct):
 @dataclass(frozen=True)
 class Dhat(Keyed):
     """One recording: the bytes and blocks that each stack allocated, and its bytes when the heap
-    was largest.
+    was largest. A stack ends in what called the allocator.
     """
 
     suffixes = (".dhat",)
@@ -57,6 +58,8 @@ class Dhat(Keyed):
         for place, point in enumerate(file.pps):
             try:
                 stack = [frames[number] for number in reversed(point.fs)]
+                while len(stack) > 1 and OWN in stack[-1]:
+                    stack.pop()
             except IndexError:
                 raise Malformed(f"$.pps[{place}] has a frame that is not in $.ftbl") from None
             counted.add(stack, {"allocated": point.tb, "allocations": point.tbk, "peak": point.gb})

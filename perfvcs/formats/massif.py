@@ -83,7 +83,8 @@ def _add(counted: CountedStacks, tree: list[tuple[int, float, str]]) -> None:
             left = path[-1][0]
             assert isinstance(left, float)
             if left > 0:
-                counted.add([str(name) for _, name in reversed(path)], {"peak": left})
+                stack = [str(name) for _, name in path[1:] or path]  # the root is the allocator
+                counted.add(stack[::-1], {"peak": left})
             path.pop()
 
     for depth, size, place in tree:

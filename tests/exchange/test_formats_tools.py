@@ -510,7 +510,11 @@ SAMPLES = {
         "massif",
         3,
         1,
-        {("massif", None, "peak"): [8000.0], ("[allocation]", None, "peak.self"): [4000.0, 4000.0]},
+        {
+            ("massif", None, "peak"): [8000.0],
+            ("make (sort.c)", None, "peak.self"): [4000.0],
+            ("qsort_r (msort.c)", None, "peak.self"): [4000.0],
+        },
         {"peak": "B", "peak.self": "B?"},
         text=True,
     ),
@@ -518,7 +522,11 @@ SAMPLES = {
         "dhat",
         3,
         1,
-        {("dhat", None, "allocated"): [25200.0], ("dhat", None, "peak"): [8000.0]},
+        {
+            ("dhat", None, "allocated"): [25200.0],
+            ("dhat", None, "peak"): [8000.0],
+            ("make (sort.c)", None, "peak.self"): [8000.0],
+        },
         {
             "allocated": "B",
             "allocations": "",
