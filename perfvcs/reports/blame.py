@@ -293,14 +293,14 @@ def _placed(suspect: SuspectFunction) -> str:
     """A function with the lines of its first hunk."""
     if is_hunk(suspect.name) or suspect.name == FILE:
         return _called(suspect)
-    return f"{suspect.name} ({suspect.hunks[0].place if suspect.hunks else suspect.path})"
+    name = "the code outside of functions" if suspect.name == MODULE else suspect.name
+    return f"{name} ({suspect.hunks[0].place if suspect.hunks else suspect.path})"
 
 
 def _contribution(suspect: SuspectFunction, trial: AuxiliaryTrial) -> str:
     """A function besides the cause that contributes, and its share."""
-    name = _called(suspect) if suspect.name == MODULE else _placed(suspect)
     besides = f", {trial.besides}" if trial.besides else ""
-    return f"{name} contributes {100 * (trial.share or 0):.0f} %{besides}"
+    return f"{_placed(suspect)} contributes {100 * (trial.share or 0):.0f} %{besides}"
 
 
 def _details(blame: Blame) -> list[str]:

@@ -121,6 +121,9 @@ def test_a_constant_outside_of_functions_is_blamed(library, perf):
     assert unwrapped(perf("blame", "--stored").out)[1].startswith(
         "cause: the code outside of functions of library.py"
     )
+    perf("collect", "-q", "-n", "5", "HEAD~1", "HEAD")
+    said = perf("check", "HEAD~1", "HEAD", code=None).out
+    assert "blamed for work: the code outside of functions (library.py:4), proved" in said
 
 
 def test_what_a_hunk_needs_is_taken_back_with_it(library, perf):
