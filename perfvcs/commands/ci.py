@@ -257,7 +257,10 @@ def _settle_issues(job: Surroundings, options: CiOptions) -> Iterator[str]:
     from perfvcs.environment.variables import hidden
     from perfvcs.history.overview import overview_of
     from perfvcs.repository import Repository
+    from perfvcs.watch.notice import Webhook
 
+    if options.webhook:
+        Webhook.of(options.webhook, "")  # a wrong address is said before an issue is touched
     if options.check_run:
         raise click.UsageError("--check-run is of what was measured: combine it with --post DIR")
     if options.post is not None:

@@ -119,6 +119,15 @@ def test_a_chat_is_told_of_what_is_new_and_one_that_is_down_stops_nothing(
     assert lines[-1].startswith("the chat was not told: ") and "secret" not in lines[-1]
 
 
+def test_an_address_that_is_none_is_refused_before_an_issue_is_touched(
+    commits: list[str], service: Service, perf: Perf, run: Callable[..., list[str]]
+) -> None:
+    store(*measured(commits, stepped(40, 25)))
+    said = perf("ci", "--issues", "--last", "0", "--webhook", "chat.example", code=2)
+    assert "--webhook is not an address: give one like https://" in said.err
+    assert not service.issues and run()[0].startswith("opened: ")
+
+
 def test_names_of_people_and_benchmarks_are_text(
     commits: list[str], service: Service, run: Callable[..., list[str]]
 ) -> None:
