@@ -99,7 +99,7 @@ def test_a_compressed_file_and_one_of_another_format_are_compared(folder: Path, 
         gzip.compress((folder / "old.csv").read_bytes().replace(b",10", b",15"))
     )
     said = perf("check", "old.csv", "new.csv.gz")
-    assert "benchmark: parse may have become slower: wall time +48" in said.out
+    assert "benchmark: parse may have become slower: wall time +48" in said.flat
     assert "measure in turns (`perf import --in-turns`)" in said.out
 
 
