@@ -294,6 +294,19 @@ def test_a_change_that_lasts_is_open_on_all_pages_until_it_is_undone(
     assert "no open degradation" in Path("site/badge.svg").read_text()
 
 
+def test_a_commit_that_is_in_several_lists_of_changes_has_one_anchor(
+    commits: list[str], perf: Perf
+) -> None:
+    slower, faster = stepped(40, 25, high=0.012), stepped(40, 25, high=0.008)
+    store(*measured(commits, slower), *measured(commits, faster, seed=2, job=PARSE))
+    perf("publish", "site", *QUICK)
+    page = data("changes.html")
+    short = commits[25][:10]
+    assert {page[name][0]["commit"]["short"] for name in ("open", "past")} == {short}
+    ids = re.findall(r' id="([^"]+)"', Path("site/changes.html").read_text())
+    assert f"c{short}" in ids and len(ids) == len({*ids})
+
+
 def test_a_commit_that_a_change_may_be_as_well_says_so(project: Project, perf: Perf) -> None:
     commits = grow(project, 120)
     store(*measured(commits, stepped(120, 60, high=0.0106), spread=0.02))

@@ -57,6 +57,10 @@ def test_no_cell_of_a_wide_table_reaches_into_the_next(tab: Open, site: Path) ->
     opened = tab(site / "index.html", width=1400)
     long = "document.querySelectorAll('table.series td.number').forEach(one => {one.textContent = '{}'})"
     opened.run(long.replace("{}", "▲ +12,345,678 %"))
+    effect = "[...document.querySelectorAll('.triage strong > .number')]"
+    assert opened.run(f"{effect}.length") == 2
+    for number, text in enumerate(("+123,456 %", "[+110,000, +130,000]")):
+        opened.run(f"{effect}[{number}].textContent = '{text}'")
     assert opened.run(over) == []
     opened = tab(site / "changes.html", width=1400)
     opened.run("document.querySelectorAll('details').forEach(one => {one.open = true})")

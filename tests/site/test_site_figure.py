@@ -42,6 +42,29 @@ def test_lines_and_levels_end_at_a_gap(tab: Open, site: Path) -> None:
     assert level.count("H") == 2 and opened.problems() == []
 
 
+def test_a_few_enormous_effects_do_not_flatten_the_others(tab: Open, site: Path) -> None:
+    opened = tab(site / "about.html")
+    effects = [0.2, -0.3, 0.4, 0.5, 0.3, 0.2, 0.4, 150, -0.999]
+    opened.run(
+        "const table = document.createElement('table'), row = document.createElement('tr');"
+        f"for (const effect of {effects}) {{const cell = document.createElement('td');"
+        " Object.assign(cell, {className: 'forest'}).dataset.effect = effect;"
+        " cell.dataset.word = effect > 0 ? 'degradation' : 'improvement'; row.append(cell)}"
+        "table.append(row); document.querySelector('main').append(table); perf.effects.draw(table);"
+    )
+    drawn = [
+        opened.run(
+            f"(cell => [Boolean(cell.querySelector('.far')), cell.querySelector('.mark').getBBox().x -"
+            f" cell.querySelector('.zero').getBBox().x])(document.querySelectorAll('td.forest')[{number}])"
+        )
+        for number in range(len(effects))
+    ]
+    assert [effects[number] for number, (far, _) in enumerate(drawn) if far] == [150, -0.999]
+    places = [place for _, place in drawn]
+    assert sorted(places) == [places[effects.index(one)] for one in sorted(effects)]
+    assert places[2] > 30, "of 96 pixels"
+
+
 def test_values_a_decade_apart_begin_on_a_logarithmic_axis_which_has_no_zero(
     tab: Open, site: Path
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from browsing import BROWSER
-from test_site import Open, hostile, pages, site, tab
+from test_site import Open, hostile, pages, series, site, tab
 
 pytestmark = BROWSER
 __all__ = ["hostile", "site", "tab"]
@@ -43,6 +43,10 @@ def test_no_page_breaks_a_rule_of_axe_or_moves_while_it_loads(
         )
     assert {name: rules for name, rules in broken.items() if rules} == {}
     assert {name: share for name, share in moved.items() if share[0] >= MOVED} == {}
+
+
+def test_the_figure_of_a_series_has_its_height_before_it_is_painted(tab: Open, site: Path) -> None:
+    assert tab(series(site)).run(SHIFTS) == [0, []]
 
 
 def test_no_page_is_large(site: Path) -> None:

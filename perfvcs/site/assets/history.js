@@ -5,7 +5,7 @@ var perf = globalThis.perf || {};
 perf.History = (() => {
   const {AXIS, node, element, round, mark, ruler, ends, valueAxis, tip, toggle, fitted, position} = perf.plot;
   const {axes, layers, words, saving} = perf;
-  const HEIGHT = 300, RIGHT = 16, TOP = 12, BOTTOM = 40, RELEASES = 15; // without the rows of labels above, and with releases
+  const HEIGHT = 361, LABELS = 61, RIGHT = 16, TOP = 12, BOTTOM = 40, RELEASES = 15; // with three rows of labels above, what these take, and with releases
   const NAMED = 700, LETTER = 6.5; // pixels: from this width on, environments are named beside their lines, and a letter of these
   const FEWEST = 4, ROOMY = 80; // commits in sight: at least, and where one of many is asked for
   const MANY = 3; // environments drawn at first; of more than these, of those still measured the one with most values and those with an open degradation
@@ -186,7 +186,8 @@ perf.History = (() => {
       x.back = scale.back;
       frame.scale = scale;
       const below = BOTTOM + (series.tags.length ? RELEASES : 0);
-      const labels = shows("marks") ? layers.labels(shown, {...frame, x}, values.label) : {height: 0, found: []}, height = HEIGHT - BOTTOM + below + labels.height;
+      const labels = shows("marks") ? layers.labels(shown, {...frame, x}, values.label) : {height: 0, found: []};
+      const height = HEIGHT - BOTTOM + below + Math.max(0, labels.height - LABELS); // a few rows more or less move nothing below
       Object.assign(frame, {x, top: TOP + labels.height, bottom: height - below});
       frame.y = ruler(...range, frame.bottom, frame.top, state.logarithmic);
       this.frame = frame;

@@ -14,6 +14,8 @@ perf.plot = (() => {
     diamond: (x, y, r) => `M${x},${y - r}L${x + r},${y}L${x},${y + r}L${x - r},${y}z`,
     up: (x, y, r) => `M${x - r},${y + r}L${x},${y}L${x + r},${y + r}M${x},${y}v${2.5 * r}`,
     down: (x, y, r) => `M${x - r},${y - r}L${x},${y}L${x + r},${y - r}M${x},${y}v${-2.5 * r}`,
+    left: (x, y, r) => `M${x + r},${y - r}L${x},${y}L${x + r},${y + r}`,
+    right: (x, y, r) => `M${x - r},${y - r}L${x},${y}L${x - r},${y + r}`,
     square: (x, y, r) => `M${x - r},${y - r}h${2 * r}v${2 * r}h${-2 * r}z`,
   };
   MARKS.square_pin = MARKS.square;
@@ -132,10 +134,12 @@ perf.plot = (() => {
   // Draws now, and again whenever the place has another width.
   function fitted(place, draw) {
     let width = 0;
-    new ResizeObserver(() => {
+    const fit = () => {
       const now = place.clientWidth;
       if (now && now !== width) { width = now; draw(now); }
-    }).observe(place);
+    };
+    fit(); // before anything is painted, as an observer may be asked after that
+    new ResizeObserver(fit).observe(place);
   }
 
   return {AXIS, node, element, script, round, mark, ruler, ends, valueAxis, tip, toggle, fitted, position};
