@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-
 import msgspec
 
 from perfvcs.history.jumps import FIRST_ASK
@@ -27,6 +25,7 @@ COMMITS = 10  # with open degradations that are listed, certain ones and others
 OPEN_ROWS = 25  # of either list
 LINKS_ROOM = 580_000  # characters of the links to series, with which a page has at most 0.6 MB
 LINK_MARKUP = 40  # characters of a link but its address and its text
+JOB_MARKUP = 210  # characters of a job's row but its names, its command and its links
 
 
 def page(contents: Contents) -> Front:
@@ -158,8 +157,7 @@ def notes(contents: Contents) -> list[str]:
 
 def about_page(contents: Contents) -> AboutPage:
     """The page about the site."""
-    pages: dict[tuple[str, str], list[model.Link]] = defaultdict(list)
-    commands: dict[tuple[str, str], str] = {}
+    jobs: dict[tuple[str, str], ListedBenchmark] = {}
     more: list[str] = []
     linked = sorted(
         contents.pages,
@@ -170,22 +168,19 @@ def about_page(contents: Contents) -> AboutPage:
         series = contents.record.series[contents.pages[url][-1]]
         link = model.Link(f"{contents.benchmark(series)}, {metric(series)}", url)
         left -= LINK_MARKUP + len(link.name) + len(link.url)
+        job = (series.line.job.label, series.line.job.collector)
+        row = jobs.get(job)
+        if row is None:
+            label, collector = (shorten(name, BENCHMARK_NAME) for name in job)
+            row = ListedBenchmark(label, collector, shorten(command(series), COMMAND), [])
+            left -= JOB_MARKUP + len(label) + 2 * len(collector) + len(row.command)
         if left < 0:
             more = [f"{len(linked) - count:,} more series are not linked here."]
             break
-        job = (series.line.job.label, series.line.job.collector)
-        commands[job] = shorten(command(series), COMMAND)
-        pages[job].append(link)
+        row.pages.append(link)
+        jobs[job] = row
     return AboutPage(
         environments=list(contents.environments.values()),
-        benchmarks=[
-            ListedBenchmark(
-                shorten(label, BENCHMARK_NAME),
-                shorten(collector, BENCHMARK_NAME),
-                commands[label, collector],
-                links,
-            )
-            for (label, collector), links in pages.items()
-        ],
+        benchmarks=[*jobs.values()],
         notes=[*notes(contents), *more],
     )

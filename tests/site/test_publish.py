@@ -572,6 +572,23 @@ def test_a_page_has_room_for_so_much_and_says_what_it_left_out(
     assert (sum(1 + len(step["also"]) for step in steps), listed["left_out"]) == (3, 1)
 
 
+def test_the_page_about_a_site_has_room_for_so_many_jobs(
+    project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = project.commit()
+    jobs = [Job(f"job{number}", "time", "./x" * 100, engine="launcher/1") for number in range(40)]
+    store(*(sample_profile([0.01], commit=commit, job=job) for job in jobs))
+    sizes, counts = [], []
+    for room in (0, 12_000):
+        monkeypatch.setattr(front, "LINKS_ROOM", room)
+        perf("publish", "site", *QUICK)
+        sizes.append(Path("site/about.html").stat().st_size)
+        counts.append(len(data("about.html")["benchmarks"]))
+        shutil.rmtree("site")
+    assert 0 == counts[0] < counts[1] < 40
+    assert 6_000 < sizes[1] - sizes[0] <= 12_000
+
+
 def test_a_clone_without_its_history_says_so(
     commits: list[str], project: Project, perf: Perf
 ) -> None:

@@ -5,6 +5,7 @@ saved of it.
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -76,6 +77,29 @@ def test_values_a_decade_apart_begin_on_a_logarithmic_axis_which_has_no_zero(
     opened.run(f"{chip.format('log axis')}.click()")
     assert not opened.run(f"{chip.format('from zero')}.disabled")
     assert opened.problems() == []
+
+
+def test_values_of_many_decades_have_room_and_their_size_in_every_figure(
+    tab: Open, site: Path
+) -> None:
+    opened = tab(site / "about.html")
+    drawn(opened, track("a", [10.0**power for power in range(-9, 13, 2)]))
+    ticks = "[...document.querySelectorAll('#history .tick, #detail .sides > svg .tick')]"
+    texts = opened.run(f"{ticks}.filter(one => /^[-\\d.e]+$/.test(one.textContent)).length")
+    assert texts > 8
+    left = f"{ticks}.map(one => one.getBBox().x)"
+    assert min(opened.run(left)) >= 0
+    heights = [
+        opened.run("document.querySelector('#history .overview .line').getAttribute('d')"),
+        opened.run(
+            "'M' + [...document.querySelectorAll('#detail .version .mean')].map(one =>"
+            " `0,${one.getAttribute('y1')}`).join('L')"
+        ),
+    ]
+    for path in heights:
+        places = [float(point.partition(",")[2]) for point in path.removeprefix("M").split("L")]
+        gaps = [a - b for a, b in pairwise(places[:-1])]
+        assert len(gaps) == 9 and max(gaps) < 1.3 * min(gaps), path
 
 
 def test_an_axis_by_time_has_round_days_and_the_same_commits_in_sight(

@@ -13,14 +13,14 @@ perf.intervals = (() => {
       place.append(element("p", {class: "quiet"}, points.length ? "One measured commit: there is nothing to compare it with yet." : "No commit was measured here."));
       return;
     }
-    const width = Math.max(place.clientWidth - AXIS, 20 + LEAST * points.length), {values} = series.frame, range = ends(points, values.rule);
+    const width = Math.max(place.clientWidth - AXIS, 20 + LEAST * points.length), {values} = series.frame, logarithmic = values.decades, range = ends(points, values.rule, {logarithmic});
     const frame = {left: 0, right: width - 16, top: TOP, bottom: HEIGHT - BOTTOM};
     frame.x = ruler(-0.5, points.length - 0.5, frame.left, frame.right);
-    const y = ruler(...range, frame.bottom, frame.top);
+    const y = ruler(...range, frame.bottom, frame.top, logarithmic);
     frame.y = value => Math.max(frame.top, Math.min(frame.bottom, y(value))); // what reaches beyond is cut off, and said
     const axis = node("svg", {width: AXIS, height: HEIGHT, "aria-hidden": "true"}); // stays where it is while the figure scrolls
     const figure = node("svg", {class: "detail", width, height: HEIGHT, role: "group", "aria-label": intervals(points)});
-    valueAxis(figure, frame, frame.y, range, values, {labels: axis, label: values.unit || "count"});
+    valueAxis(figure, frame, frame.y, range, values, {logarithmic, labels: axis, label: values.unit || "count"});
     const effects = [];
     figure.append(
       node("line", {class: "base", x1: frame.left, x2: frame.right, y1: frame.bottom, y2: frame.bottom}),

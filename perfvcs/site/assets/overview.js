@@ -16,7 +16,8 @@ perf.Overview = (() => {
 
     render() {
       const {history: {state, shown, last, series, bend}, left} = this, {right} = this.history.frame, {layers} = perf;
-      const scale = ruler(-0.5, last + 0.5, left, right), x = place => scale(bend(place)), y = ruler(...ends(shown.flatMap(track => track.points), series.frame.values.rule, {bounds: false}), HEIGHT - 8, 14), height = HEIGHT - 4;
+      const scale = ruler(-0.5, last + 0.5, left, right), x = place => scale(bend(place)), height = HEIGHT - 4;
+      const {logarithmic} = state, y = ruler(...ends(shown.flatMap(track => track.points), series.frame.values.rule, {logarithmic, bounds: false}), HEIGHT - 8, 14, logarithmic);
       const from = round(scale(state.from)), to = round(scale(state.to));
       this.x = scale;
       this.figure.setAttribute("viewBox", `0 0 ${state.width} ${HEIGHT}`);

@@ -3,7 +3,7 @@
 var perf = globalThis.perf || {};
 perf.plot = (() => {
   const SVG = "http://www.w3.org/2000/svg";
-  const AXIS = 62; // pixels that the numbers of a value axis take
+  const AXIS = 62, LONGEST = 8; // pixels that the numbers of a value axis take, and characters that have room there
   const NEIGHBOURS = 5; // values that the median is taken of
   const {verdicts} = perf;
   // A mark of radius r about a point, as the data of a path: shapes tell verdicts apart where colours do not.
@@ -89,8 +89,8 @@ perf.plot = (() => {
     for (const value of number.ticks(low, high, axis.ticks, logarithmic)) {
       const y = round(place(value));
       group.append(node("line", {class: "grid", x1: box.left, x2: box.right, y1: y, y2: y}));
-      const text = number.plain(Number((value * axis.factor).toPrecision(6)));
-      labels.append(node("text", {class: "tick", x: AXIS - 6, y: y + 4, "text-anchor": "end"}, text));
+      const shown = Number((value * axis.factor).toPrecision(6)), text = number.plain(shown);
+      labels.append(node("text", {class: "tick", x: AXIS - 6, y: y + 4, "text-anchor": "end"}, text.length > LONGEST ? shown.toExponential().replace("+", "") : text));
     }
     labels.append(node("text", {class: "axis", x: 2, y: box.top - 16}, label));
   }
