@@ -63,9 +63,10 @@ class PageTable:
             notes = [*self.notes, f"{left_out:,} more benchmarks are not listed."]
         else:
             notes = self.notes
-        columns = [Column(metric_name(metric)) for metric in shown] + (
-            [Column("changes in other metrics")] if told else []
-        )
+        columns = [Column(metric_name(metric)) for metric in shown]
+        if told:
+            judged = any(cell.word for row in self.cells.values() for cell in row.values())
+            columns.append(Column("changes in other metrics" if judged else "other metrics"))
         return Listing(self.heading, self.caption, columns, rows, notes)
 
     def sentence(self, key: BenchmarkKey | None, metric: str) -> str:
@@ -135,7 +136,8 @@ def _verdict(change: Change) -> TableCell:
     if change.effect is None:
         text = ""
     else:
-        text = change_text(change.effect, change.low, change.high).replace(", ", ",\u00a0")
+        text = change_text(change.effect, change.low, change.high)
+        text = text.replace(", ", ",\u00a0").replace(" %", "\u00a0%")  # broken before [ only
     centres = [
         quantity(value, change.unit)
         for value in (change.baseline, change.target)

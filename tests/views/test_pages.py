@@ -21,7 +21,7 @@ from perfvcs.check.brief import brief
 from perfvcs.check.subject import Series, Subject
 from perfvcs.errors import UsageError
 from perfvcs.pictures import canvas
-from perfvcs.profile import Design
+from perfvcs.profile import Design, Job, Metric, Resources
 from perfvcs.reports import page
 from perfvcs.reports.packing import FigureArchive
 from perfvcs.reports.pieces import choose
@@ -129,6 +129,17 @@ def test_other_metrics_are_folded_away_and_their_changes_listed() -> None:
     after = [pictures.measured(metrics=metrics, factor=1.5, seed=2)]
     html = page.render(Subject("x", after, before, pictures.report(before, after)))
     assert "changes in other metrics" in html and "throughput: improvement" in html
+
+
+def test_what_one_revision_has_under_other_metrics_are_no_changes() -> None:
+    metrics = ["wall", "cpu", "maxrss", "throughput"]
+    others = sample_profile(
+        job=Job("parse", "memory", "./parse", engine="launcher/1"),
+        metrics={"traffic": Metric("B")},
+        resources=Resources(["parse"], [0] * 3, [0, 1, 2], metrics={"traffic": [5e6, 5e6, 6e6]}),
+    )
+    html = page.render(Subject("x", [pictures.measured(metrics=metrics), others]))
+    assert ">other metrics<" in html and "changes in other metrics" not in html
 
 
 @pytest.mark.slow
@@ -271,7 +282,7 @@ def test_every_figure_says_in_words_whose_it_is_what_its_numbers_are_and_how_to_
         str(effects.__doc__).split()
     )
     assert labels(html)[2].startswith(
-        "benchmark 1 --with data/1k.txt, wall time: degradation +26.6 % [+22.5,\u00a0+30.8], 13.27"
+        "benchmark 1 --with data/1k.txt, wall time: degradation +26.6\u00a0% [+22.5,\u00a0+30.8], 13.27"
         " → 16.80 ms. "
     )
     history, *_ = labels(page.render(pictures.history(9)))
