@@ -183,6 +183,19 @@ def test_a_reader_finds_a_commit_by_author_date_and_title(tab: Open, site: Path)
     assert opened.problems() == []
 
 
+def test_a_commit_is_found_by_its_whole_title_and_by_all_of_its_id(tab: Open, site: Path) -> None:
+    wanted = commit(site, "Change 4")
+    opened = tab(site / "commits.html")
+    opened.wait("document.querySelector('#commits output').textContent.includes('in all')")
+    listed = "perf.compare.commits('{}', 9).map(one => one.title)"
+    first, *others = opened.run(listed.format("change 4"))
+    assert first == "Change 4" and others[:2] == ["Change 47", "Change 46"]
+    assert opened.run(listed.format(wanted["id"])) == ["Change 4"]
+    assert opened.run(listed.format(wanted["short"][:6])) == ["Change 4"]
+    inner = f"{wanted['short'][2:9]}"
+    assert opened.run(listed.format(inner)) == []
+
+
 def test_the_search_of_every_page_suggests_commits(tab: Open, site: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 

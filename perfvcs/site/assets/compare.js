@@ -16,15 +16,16 @@ perf.compare = (() => {
     return {turn, short, day: days[turn], title: titles[turn], author: authors[author[turn]], tag: tags[turn] || "", url: `${root}${own[turn] ? `commits/${short}.html` : `commits.html#${short}`}`};
   };
 
-  // The commits that have all words in their id, title, author, day or release, the newest first; first the release that is called so.
+  // The commits that have all words in their title, author, day or release, or as their id or its beginning, the newest first; before all others the
+  // release or the title that is the text.
   function commits(text, most) {
-    const words = text.toLowerCase().split(/\s+/).filter(Boolean), found = [];
+    const words = text.toLowerCase().split(/\s+/).filter(Boolean), asked = text.trim().toLowerCase(), called = [], found = [];
     for (let turn = perf.commits.ids.length - 1; turn >= 0; turn--) {
-      const one = about(turn), whole = `${one.short} ${one.title} ${one.author} ${one.day} ${one.tag}`.toLowerCase();
-      if (one.tag && one.tag.toLowerCase() === text.trim().toLowerCase()) found.unshift(one);
-      else if (words.every(word => whole.includes(word))) found.push(one);
+      const one = about(turn), whole = `${one.title} ${one.author} ${one.day} ${one.tag}`.toLowerCase();
+      if (asked && [one.tag, one.title].some(name => name.toLowerCase() === asked)) called.push(one);
+      else if (words.every(word => one.short.startsWith(word) || word.startsWith(one.short) || whole.includes(word))) found.push(one);
     }
-    return found.slice(0, most);
+    return [...called, ...found].slice(0, most);
   }
 
   const block = turn => Math.floor(turn / perf.commits.block);
