@@ -27,7 +27,7 @@ from perfvcs.system.foreign import UNDECODABLE
 from perfvcs.text.characters import shorten
 
 MANIFEST_FORMAT = "perfvcs-site/1"
-PAGES_VERSION = 13  # of what is made from the same data; raise it whenever pages change
+PAGES_VERSION = 14  # of what is made from the same data; raise it whenever pages change
 DIGEST = 32  # characters
 SUFFIX = ".perfvcs-part"  # of files that are being written
 SITE_FOLDERS = ("assets", "branches", "commits", "profiles", "series")

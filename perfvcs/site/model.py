@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SIGNIFICANT_DIGITS = 6  # significant ones
 LARGEST_EXPONENT = 700.0  # exp of more is beyond a float
 LIMIT = 300  # the largest power of ten
-SITE_FORMAT = "perfvcs-site/2"  # of the JSON of pages
+SITE_FORMAT = "perfvcs-site/3"  # of the JSON of pages
 
 
 class SeriesDrawing(NamedTuple):

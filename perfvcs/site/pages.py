@@ -202,15 +202,23 @@ class Mark(Rise, frozen=True, kw_only=True):
     high: float | None
 
 
+class ComparedRow(msgspec.Struct, frozen=True, array_like=True):
+    """The ``word`` for a row of a track and its effect, against the row before it."""
+
+    row: int
+    word: str
+    effect: float | None
+
+
 class Track(msgspec.Struct, frozen=True, kw_only=True):
     """One line of a figure: a series in one environment, by columns.
 
     ``places`` are numbers in the page's list of commits, ascending; ``low`` and ``high`` are the 99
-    % interval of the level of one commit, None if it has none (empty: everywhere).
-    ``effects`` compare with the place before, ``words`` are those of the cells. ``lines`` are the
-    levels before, between and after the ``steps``; no line leads to the turns ``breaks``, which
-    follow a gap. ``began`` says why the series of the same benchmark before it could not go on
-    (empty: there was none). ``now`` is None where nothing is measured any more.
+    % interval of the level of one commit, None if it has none (empty: everywhere), ``executions``
+    how many there are of each (empty: one). ``compared`` are the rows that have a verdict.
+    ``lines`` are the levels before, between and after the ``steps``; no line leads to the turns
+    ``breaks``, which follow a gap. ``began`` says why the series of the same benchmark before it
+    could not go on (empty: there was none). ``now`` is None where nothing is measured any more.
     """
 
     environment: EnvironmentData
@@ -220,8 +228,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
     low: list[float | None]
     high: list[float | None]
     executions: list[int]
-    effects: list[float | None]
-    words: list[str]
+    compared: list[ComparedRow]
     steps: list[Mark]
     lines: list[LevelLine]
     breaks: list[int]

@@ -21,8 +21,8 @@ from perfvcs.site import model, template
 from perfvcs.site.contents import Contents
 from perfvcs.site.figures import effect, figures, level, metric, texts
 from perfvcs.site.folder import Output, digest, packed
-from perfvcs.site.model import known
-from perfvcs.site.pages import Mark, NewestLevel, Remark, SeriesData, Track
+from perfvcs.site.model import SeriesDrawing, known
+from perfvcs.site.pages import ComparedRow, Mark, NewestLevel, Remark, SeriesData, Track
 from perfvcs.site.seriesnow import newest_first, now, tags
 from perfvcs.site.template import Templates
 from perfvcs.system.numeric import Floats, Integers, np
@@ -220,6 +220,7 @@ def _track(contents: Contents, number: int, places: Integers) -> Track:
     series, drawing = contents.record.series[number], contents.drawings[number]
     start = int(np.searchsorted(series.places, places[0]))
     positions = np.searchsorted(places, series.places[start:]).tolist()
+    executions = series.executions[start:]
     turns = [turn for turn, finding in enumerate(series.findings) if finding.turn >= places[0]]
     steps = sorted(
         (_mark(contents, number, turn, places) for turn in turns), key=lambda mark: mark.place
@@ -231,9 +232,8 @@ def _track(contents: Contents, number: int, places: Integers) -> Track:
         levels=drawing.levels[start:].tolist(),
         low=_some(drawing.low[start:]),
         high=_some(drawing.high[start:]),
-        executions=series.executions[start:].tolist(),
-        effects=_some(drawing.effects[start:]),
-        words=drawing.words[start:],
+        executions=[] if (executions == 1).all() else executions.tolist(),
+        compared=_compared(drawing, start),
         steps=steps,
         lines=parted(between(steps, positions[0], positions[-1]), positions) if positions else [],
         breaks=breaks(positions),
@@ -241,6 +241,17 @@ def _track(contents: Contents, number: int, places: Integers) -> Track:
         began=shorten(series.began, COMMAND),
         profile=contents.profiles.get(number),
     )
+
+
+def _compared(drawing: SeriesDrawing, start: int) -> list[ComparedRow]:
+    """The rows from a turn on that have a verdict."""
+    return [
+        ComparedRow(row, word, effect)
+        for row, (word, effect) in enumerate(
+            zip(drawing.words[start:], known(drawing.effects[start:]), strict=True)
+        )
+        if word or effect is not None
+    ]
 
 
 def _some(column: Floats) -> list[float | None]:

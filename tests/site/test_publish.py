@@ -55,7 +55,7 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 def data(path: str, site: str = "site") -> dict[str, Any]:
     """What a page says, by its JSON."""
     found = json.loads(Path(site, path).with_suffix(".json").read_text())
-    assert found["format"] == "perfvcs-site/2"
+    assert found["format"] == "perfvcs-site/3"
     page: dict[str, Any] = found["page"]
     return page
 
@@ -163,7 +163,7 @@ def test_a_commit_of_one_execution_has_no_interval(project: Project, perf: Perf)
     perf("publish", "site", *QUICK)
     (track,) = series()[0]["tracks"]
     assert track["low"] == track["high"] == []
-    assert track["words"] == ["new", "inconclusive", "inconclusive"]
+    assert [word for _, word, _ in track["compared"]] == ["new", "inconclusive", "inconclusive"]
     assert (
         "commits with fewer than three executions have no interval" in series()[0]["frame"]["notes"]
     )
@@ -800,8 +800,9 @@ def test_pages_say_of_neighbours_what_perf_check_says(commits: list[str], perf: 
     ]
     assert row["cell"]["word"] == "degradation"
     track = data(f"series/{url}")["tracks"][0]
-    assert track["words"] == ["new", "degradation", "same", "improvement"]
-    assert track["effects"][1] == pytest.approx(change["effect"], abs=1e-6)
+    rows, words, effects = zip(*track["compared"], strict=True)
+    assert (rows, words) == ((0, 1, 2, 3), ("new", "degradation", "same", "improvement"))
+    assert effects[1] == pytest.approx(change["effect"], abs=1e-6)
     before, told = stamps(), cells()[1][1]
     perf("publish", "site", *QUICK)
     assert moved(before) == set()

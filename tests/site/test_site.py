@@ -855,8 +855,10 @@ def test_effects_between_versions_do_not_overlap(tab: Open, site: Path, width: i
     levels = [1.0] * COMMITS
     levels[10], levels[20:22], levels[30] = 1.12, [1.12, 1.12], 1.09
     effects = [None, *(after / before - 1 for before, after in pairwise(levels))]
-    words = ["degradation" if effect else "same" for effect in effects]
-    drawn(opened, track("a", levels) | {"effects": effects, "words": words})
+    compared = [
+        (row, "degradation" if effect else "same", effect) for row, effect in enumerate(effects)
+    ]
+    drawn(opened, track("a", levels) | {"compared": compared})
     boxes = opened.run(
         "[...document.querySelectorAll('#detail .effect')].map(one =>"
         " one.getBoundingClientRect().toJSON())"
@@ -1058,9 +1060,8 @@ def track(
         "levels": list(levels),
         "low": [None] * count,
         "high": [None] * count,
-        "executions": [1] * count,
-        "effects": [None] * count,
-        "words": ["same"] * count,
+        "executions": [],
+        "compared": [(row, "same", None) for row in range(count)],
         "began": began,
         "steps": msgspec.to_builtins(marks),
         "lines": msgspec.to_builtins(sketch.between(marks, 0, count - 1)),

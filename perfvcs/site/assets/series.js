@@ -10,11 +10,15 @@ perf.series = (() => {
     const tracks = page.tracks.map((columns, turn) => {
       const {name, fingerprint, retired} = columns.environment, fresh = new Set(columns.breaks);
       const track = {turn: turn % 6, name, brief: brief(name), fingerprint, retired, began: columns.began};
+      const compared = new Map(columns.compared.map(([row, word, effect]) => [row, {word, effect}])), nothing = {word: "", effect: null};
       const accepted = new Set(columns.steps.filter(step => step.state === "accepted").map(step => step.place));
-      track.points = columns.places.map((x, row) => ({
-        x, track, turn: row, fresh: fresh.has(row), commit: commits[x], level: columns.levels[row], low: columns.low[row], high: columns.high[row],
-        executions: columns.executions[row], effect: columns.effects[row], word: accepted.has(x) && columns.words[row] === "degradation" ? "accepted" : columns.words[row],
-      }));
+      track.points = columns.places.map((x, row) => {
+        const {word, effect} = compared.get(row) ?? nothing;
+        return {
+          x, track, turn: row, fresh: fresh.has(row), commit: commits[x], level: columns.levels[row], low: columns.low[row], high: columns.high[row],
+          executions: columns.executions[row] ?? 1, effect, word: accepted.has(x) && word === "degradation" ? "accepted" : word,
+        };
+      });
       track.marks = columns.steps;
       track.open = track.marks.some(mark => mark.state === "open");
       track.lines = columns.lines;
