@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
+from perfvcs.check.bounds import NEW
 from perfvcs.profile.naming import labelled
 
 # the share of the effect by which the auxiliary version may miss the level, whatever delta is
@@ -89,8 +90,8 @@ def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool)
 
     >>> effect([100], [150], 0.01, exact=True)
     RelativeEffect(value=0.5, low=0.5, high=0.5, real=True)
-    >>> effect([0], [0], 0.0, exact=True).real
-    False
+    >>> effect([0], [0], 0.0, exact=True).real, effect([0], [64], 0.0, exact=True).real
+    (False, True)
     """
     shares = list(map(_difference, a, b))
     value, low, high = _interval(shares, exact=exact)
@@ -98,10 +99,12 @@ def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool)
 
 
 def _difference(before: float, after: float) -> float:
-    """The difference as a share of ``before``. Nothing is a share of 0, such as of the memory of a
-    program that allocates none, which therefore shows no difference.
+    """The difference as a share of ``before``; of nothing, such as the memory of a program that
+    allocated none, that of `perf check` for what has no ratio.
     """
-    return after / before - 1 if before else 0.0
+    if before:
+        return after / before - 1
+    return NEW if after else 0.0
 
 
 def judge(levels: VersionValues, delta: float) -> Experiment:
@@ -120,6 +123,8 @@ def judge(levels: VersionValues, delta: float) -> Experiment:
     'contributes'
     >>> judge(VersionValues([100], [112], [112]), 0.01).word
     'not proved'
+    >>> judge(VersionValues([0], [64], [0]), 0.01).word
+    'proved'
     """
     whole = sum(map(_difference, levels.a, levels.b)) / len(levels.a)
     rest, low, high = _interval(
