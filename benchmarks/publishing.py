@@ -64,6 +64,8 @@ def publishing(*, results: Path, before: str = "") -> Iterator[Row]:
 
     ``before`` is a folder with the sources of an earlier version, which is measured before this one.
     """
+    if before and not Path(before, "perfvcs").is_dir():
+        raise SystemExit(f"{before} has no folder perfvcs: give the sources of an earlier version")
     with scratch("publishing") as folder:
         project, older, newest = history(results, folder)
         perf(project, "import", "--quiet", str(older))
