@@ -5,26 +5,37 @@ units where the program has some, and where that costs little.
 from __future__ import annotations
 
 import shlex
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import structs
 
-from perfvcs.collectors._shared.commandrun import behind_env, is_python, mentions, runtime
+from perfvcs.collectors._shared.commandrun import behind_env, mentions, runtime
 from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.harness import repeats, undivided
+from perfvcs.measure.countingcosts import (
+    COUNTERS,
+    NATIVE,
+    PYTHON,
+    Counter,
+    is_pytest,
+    of_execution,
+    of_suite,
+    of_units,
+    runs_python,
+    words_of,
+)
 from perfvcs.measure.interpreter import own_program
+from perfvcs.measure.unitseconds import TIMED, UnitSeconds, units, wholes
 from perfvcs.plugins.collector import EVERY_UNIT
 from perfvcs.profile.naming import is_whole
 from perfvcs.profile.summary import summarise
 from perfvcs.statistics.multiplicity import PAIRS
 from perfvcs.text.quantity import duration
-from perfvcs.text.words import COUNTS, counted, listed
+from perfvcs.text.words import counted, listed
 
 if TYPE_CHECKING:
     from perfvcs.measure.request import Request
@@ -32,7 +43,6 @@ if TYPE_CHECKING:
     from perfvcs.measure.session import Session
     from perfvcs.measure.sites import Sites
     from perfvcs.measure.storedsession import CampaignOutcome
-    from perfvcs.profile import Profile
     from perfvcs.repository.state import State
 
 SHARE = 0.2  # of the session that counting may take
@@ -40,56 +50,25 @@ SHARE = 0.2  # of the session that counting may take
 # two seconds, in which nothing could be counted
 LEAST_ROOM = 20.0
 EXECUTIONS = 2  # of each version: two show how much a count varies by itself
-TIMED = ("time", "pytest")  # the collectors beside which work is counted
 # names in what chooses functions by the processor, as gcc and clang do it
 DISPATCHING = (b"__cpu_model", b"__cpu_indicator_init")
-RUNS = 2  # of each unit in a counted execution, about
-# seconds for each benchmark that its harness repeats: it is started twice; measured 0.8 to 2.2 s
-# of a processor for tests of Go of 3 to 9 MB
-REPEATING = 1.5
 COUNTING = ("instructions", "bytecode")  # collectors that count it already
 # more programs that compile while they run, so that no two runs execute the same instructions
 COMPILING = ("deno", "bun", "pypy", "luajit", "julia", "dotnet")
 HEAVY = 60  # how many times as long an execution may take that is counted
 
 
-class Counter(NamedTuple):
-    """A collector that counts work: its options, how many times as long an execution takes, and the
-    seconds that each takes beside that.
-
-    Measured with a C program of 37 million instructions and a Python program of 14 million
-    bytecodes: 25 and 3.2 times.
-    """
-
-    collector: str
-    options: dict[str, object]
-    slower: float
-    start: float
-    under: str
-
-
-NATIVE = Counter("instructions", {"tool": "cachegrind", "repeat": 0}, 30, 0.5, "valgrind")
-PYTHON = Counter("bytecode", {"warm": False, "least": 0.01}, 5, 0.2, "the counter of bytecodes")
-COUNTERS = dict(zip(COUNTS, (NATIVE, PYTHON), strict=True))
-
-
-class UnitSeconds(NamedTuple):
-    """What one run of each of a ``number`` of units of a job takes (s), and all that were measured
-    at once.
-    """
-
-    once: float
-    measured: float
-    number: int = 1
-
-
 class CountedJob(NamedTuple):
-    """A timed job under its counter, so often."""
+    """A timed job under its counter, so often; so many ``units`` of it where others are left out,
+    of ``among`` so many.
+    """
 
     cell: Cell
     counter: Counter
     executions: int
     seconds: float
+    units: int = 0
+    among: int = 0
 
 
 def count(
@@ -191,32 +170,6 @@ def _differs(session: Session, number: int) -> bool:
     return len(counts) > 1 and counts[0] != counts[1]
 
 
-def units(profiles: Iterable[Profile]) -> dict[str, UnitSeconds]:
-    """The jobs, by their labels, whose timed profiles have units."""
-    found: dict[str, UnitSeconds] = {}
-    for profile in profiles:
-        rows, times = profile.resources, defaultdict[tuple[int, object], list[float]](list)
-        for place, seconds in enumerate(rows.metrics.get("wall", ())):
-            if seconds is not None and rows.names[rows.uid[place]] != profile.job.name:
-                times[rows.uid[place], rows.size[place] if rows.size else None].append(seconds)
-        if times and profile.job.collector in TIMED:
-            measured = sum(map(sum, times.values())) / profile.design.executions
-            once = sum(map(median, times.values()))
-            found[profile.job.label] = UnitSeconds(once, measured, len(times))
-    return found
-
-
-def wholes(profiles: Iterable[Profile]) -> dict[str, float]:
-    """What an execution of each timed job takes (s), by its label: the median."""
-    times = defaultdict[str, list[float]](list)
-    for profile in profiles:
-        rows = profile.resources
-        for uid, seconds in zip(rows.uid, rows.metrics.get("wall", ()), strict=False):
-            if seconds is not None and rows.names[uid] == profile.job.name:
-                times[profile.job.label].append(seconds)
-    return {label: median(walls) for label, walls in times.items()}
-
-
 def affordable(
     timed: Sequence[Cell],
     seconds: float,
@@ -235,25 +188,48 @@ def affordable(
             continue
         if not _is_divisible(cell, has):
             if cell.counting == "always" and cell.reads is not None:
-                why = undivided(_words(cell), cell.reads) or "it reports no benchmark"
+                why = undivided(words_of(cell), cell.reads) or "it reports no benchmark"
                 reasons.append(f"the work of {cell.label} is not counted: {why}")
             continue
-        counter = PYTHON if _runs_python(cell) else NATIVE
+        counter = PYTHON if runs_python(cell) else NATIVE
         counting = _counting(cell, counter, each=has is not None)
         if reason := _uncountable(cell, counting):
             if cell.counting == "always":
                 reasons.append(f"the work of {cell.label} is not counted: {reason}")
             continue
         runs = min(seconds, (by_whole or {}).get(cell.label, seconds))
-        slowed = _seconds(cell, counter, runs, seconds, has)
+        slowed = of_execution(cell, counter, runs, seconds, has)
         each = 2 * (counter.start + slowed)  # of both versions
         often = min(EXECUTIONS, max(0, int(room / each)))
         if cell.counting == "always":
             often = EXECUTIONS
-        if often:
-            room -= often * each
-            jobs.append(CountedJob(counting, counter, often, often * each))
+        job = CountedJob(counting, counter, often, often * each)
+        if not often and has is not None and _is_separable(cell):
+            job = _in_part(cell, job, has, room, seconds)
+        if job.executions:
+            room -= job.seconds
+            jobs.append(job)
     return jobs, reasons
+
+
+def _in_part(
+    cell: Cell, job: CountedJob, has: UnitSeconds, room: float, seconds: float
+) -> CountedJob:
+    """A job whose units are too many to count, with as many as fit into ``room`` (s), those first
+    whose counts tell most; an execution takes so many ``seconds`` otherwise.
+    """
+    around = of_suite(cell, job.counter, has, seconds)
+    chosen, took = list[str](), 2 * (job.counter.start + around)
+    for unit in has.each:
+        each = 2 * of_units(cell, job.counter, UnitSeconds(unit.once, 0.0, unit.sizes))
+        if took + each <= room:
+            took += each
+            chosen.append(unit.uid)
+    if not chosen:
+        return job
+    left = {unit.uid for unit in has.each}.difference(chosen)
+    counted_cell = structs.replace(job.cell, left_out=cell.left_out | left)
+    return CountedJob(counted_cell, job.counter, 1, took, len(chosen), len(has.each))
 
 
 def under_counter(cell: Cell, metric: str, uid: str) -> Cell:
@@ -270,35 +246,12 @@ def _is_divisible(cell: Cell, has: UnitSeconds | None) -> bool:
     """Whether the job is one program, or its units can be counted one by one."""
     if has is None:
         return cell.reads is None and cell.collector_name != "pytest"
-    return cell.reads is None or not undivided(_words(cell), cell.reads)
+    return cell.reads is None or not undivided(words_of(cell), cell.reads)
 
 
-def _words(cell: Cell) -> list[str]:
-    """The command's words, as far as they do not depend on the workload."""
-    return ["/bin/sh", "-c"] if cell.shell else shlex.split(cell.cmd)
-
-
-def _seconds(
-    cell: Cell, counter: Counter, runs: float, seconds: float, has: UnitSeconds | None
-) -> float:
-    """What counting one execution takes that takes so many ``seconds`` otherwise, of which the
-    program ``runs`` so many: only these become slower.
-
-    1. A program without units is slower as a whole.
-    2. A benchmark that its harness repeats is counted in two executions of its own.
-    3. Units are counted, and what a suite in Python does around them is as quick as ever.
-    4. A program that calls perfvcs by itself is counted once more, as a whole.
-    """
-    whole = counter.slower * runs + seconds - runs
-    if has is None:
-        return whole
-    if repeats(_words(cell), cell.reads):
-        return RUNS * has.once + REPEATING * has.number
-    inside = counter.slower * RUNS * has.once
-    suite = cell.collector_name == "pytest" or cell.reads is not None or "perfvcs_asv" in cell.cmd
-    if not suite:
-        return inside + whole
-    return inside + (max(0.0, seconds - has.measured) if counter is PYTHON else 0.0)
+def _is_separable(cell: Cell) -> bool:
+    """Whether the time of units that are left out is saved: the others run without them."""
+    return is_pytest(cell) or repeats(words_of(cell), cell.reads)
 
 
 def _counting(cell: Cell, counter: Counter, *, each: bool) -> Cell:
@@ -321,13 +274,6 @@ def _counting(cell: Cell, counter: Counter, *, each: bool) -> Cell:
     )
 
 
-def _runs_python(cell: Cell) -> bool:
-    """Whether the command is a Python program, as far as its words tell."""
-    if cell.collector_name == "pytest" or (cell.reads and "pytest" in cell.reads.format):
-        return True
-    return cell.python is not None or is_python(shlex.split(cell.cmd)[0])
-
-
 def _uncountable(cell: Cell, counting: Cell) -> str:
     """Why a job cannot be counted exactly; empty where it can."""
     words = behind_env(shlex.split(cell.cmd))
@@ -342,15 +288,21 @@ def _of_no_count(compiler: str) -> str:
 
 
 def _announce(rig: Rig, jobs: Sequence[CountedJob]) -> None:
-    names = listed(
-        [f"each unit of {job.cell.label}" if job.cell.unit else job.cell.label for job in jobs]
-    )
+    names = listed([_named(job) for job in jobs])
     under = listed(list(dict.fromkeys(job.counter.under for job in jobs)))
     often = counted(max(job.executions for job in jobs), "execution")
     if any(job.executions == 1 for job in jobs):
         often += " (2 where these differ)"
     took = duration(sum(job.seconds for job in jobs))
+    asked = ' (`exact = "never"` leaves it out)'
+    if any(job.units for job in jobs):
+        asked = ' (`exact = "always"` counts all units, "never" none)'
     rig.progress.say(
-        f"counting the work of {names}: {often} of each version under {under}, about {took}"
-        ' (`exact = "never"` leaves it out)'
+        f"counting the work of {names}: {often} of each version under {under}, about {took}{asked}"
     )
+
+
+def _named(job: CountedJob) -> str:
+    if job.units:
+        return f"{job.units} of {job.among} units of {job.cell.label}, whose times differ most,"
+    return f"each unit of {job.cell.label}" if job.cell.unit else job.cell.label

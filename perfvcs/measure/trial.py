@@ -21,7 +21,7 @@ from perfvcs.jobs.starter import RUNNER as SUITE
 from perfvcs.jobs.starter import Proposal
 from perfvcs.launcher.execution import UNNOTICED
 from perfvcs.measure.budget import Budget
-from perfvcs.measure.counting import LEAST_ROOM, SHARE, UnitSeconds, affordable, units, wholes
+from perfvcs.measure.counting import LEAST_ROOM, SHARE, affordable
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Progress, Reasons
 from perfvcs.measure.reason import TAKES_LONG, Reason
@@ -31,6 +31,7 @@ from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
 from perfvcs.measure.tellingtests import changes_of_code, telling, telling_suite
 from perfvcs.measure.testprograms import without_starter
+from perfvcs.measure.unitseconds import units, wholes
 from perfvcs.plan.expected import Estimate, about
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
@@ -276,7 +277,7 @@ def _counting(
     cells = matrix(read(tomllib.loads(proposal.toml())))
     room = max(2 * PAIRS * seconds * SHARE / (1 - SHARE), LEAST_ROOM)
     by_unit = {
-        label: UnitSeconds(share * unit.once, share * unit.measured)
+        label: unit._replace(once=share * unit.once, measured=share * unit.measured)
         for label, unit in units(profiles).items()
     }
     jobs, _ = affordable(cells, seconds / len(cells), room, by_unit, wholes(profiles))

@@ -12,8 +12,9 @@ from conftest import Perf, Project
 from perfvcs.jobs import matrix
 from perfvcs.jobs.config import read
 from perfvcs.measure import counting
-from perfvcs.measure.counting import UnitSeconds, affordable, allowance
+from perfvcs.measure.counting import affordable, allowance
 from perfvcs.measure.request import Request
+from perfvcs.measure.unitseconds import UnitSeconds, UnitTime
 from perfvcs.plugins.collector import EVERY_UNIT
 from perfvcs.repository import Repository
 
@@ -242,6 +243,80 @@ def test_benchmarks_that_are_repeated_take_their_number_of_executions() -> None:
     counted, _ = affordable(cells, 5.0, 60.0, {cells[0].label: UnitSeconds(0.01, 0.02, 16)})
     assert [job.executions for job in counted] == [1]
     assert counted[0].seconds == pytest.approx(2 * (0.5 + 2 * 0.01 + 16 * 1.5))
+
+
+@pytest.mark.needs("valgrind")
+@pytest.mark.parametrize(
+    ("job", "measured", "counted", "took"),
+    [
+        ({"cmd": "./bench.test", "reads": "go"}, 0.0, {"b", "a"}, 2 * (0.5 + 2 * 0.02 + 3 * 1.5)),
+        ({"cmd": "./bench.test", "reads": "go"}, 0.0, {"b"}, 2 * (0.5 + 2 * 0.01 + 2 * 1.5)),
+        (
+            {"cmd": "python -m pytest", "collectors": ["pytest"]},
+            1.0,
+            {"b", "a"},
+            2 * (0.2 + 4.0 + 5 * 2 * 0.02),
+        ),
+    ],
+)
+def test_of_units_that_are_too_many_those_are_counted_that_fit(
+    job: dict[str, object], measured: float, counted: set[str], took: float
+) -> None:
+    """Those first whose times differ most; a later one that fits is not left out for one before it
+    that does not.
+    """
+    cells = matrix(read({"job": [job]}))
+    each = (UnitTime("b", 0.01, 2), UnitTime("much", 40.0, 40), UnitTime("a", 0.01))
+    by_unit = {cells[0].label: UnitSeconds(40.02, measured, 43, each)}
+    (part,), reasons = affordable(cells, 5.0, took + 0.01, by_unit)
+    assert not reasons and part.cell.left_out == {"a", "b", "much"} - counted
+    assert (part.executions, part.units, part.among) == (1, len(counted), 3)
+    assert part.seconds == pytest.approx(took)
+
+
+def test_programs_whose_units_do_not_run_apart_are_counted_as_a_whole_or_not() -> None:
+    cells = matrix(read({"job": [{"cmd": "python bench.py"}]}))
+    by_unit = {cells[0].label: UnitSeconds(0.01, 0.02, 1, (UnitTime("a", 0.01),))}
+    assert affordable(cells, 5.0, 40.0, by_unit) == ([], [])
+
+
+REPEATED_APART = """\
+often=1
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -test.bench) only=$2; shift;;
+    -test.benchtime) often=${{2%x}}; shift;;
+  esac
+  shift
+done
+echo "pkg: m"
+for pair in Long:900 Moved:{time} Kept:400; do
+  name=${{pair%:*}}
+  case "${{only-$name}}" in $name|"^Benchmark$name\\$")
+    n=0
+    while [ $n -lt $((often * ${{pair#*:}} / 10)) ]; do n=$((n + 1)); done
+    echo "Benchmark$name $often ${{pair#*:}} ns/op"
+  esac
+done
+"""
+
+
+@pytest.mark.needs("valgrind")
+def test_the_unit_whose_times_moved_is_counted_before_longer_ones(
+    project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is time for one, and what is left out of the counts is said."""
+    monkeypatch.setattr(counting, "allowance", lambda *_: 5.0)
+    project.write("perf.toml", '[[job]]\nname = "bench"\ncmd = "sh bench.sh"\nreads = "go"\n')
+    project.commit("one", **{"bench.sh": REPEATED_APART.format(time=300)})
+    project.commit("two", **{"bench.sh": REPEATED_APART.format(time=360)})
+    said = perf("check", "--measure", "-n", "3", code=None)
+    assert "counting the work of 1 of 3 units of bench, whose times differ most," in said.err
+    assert '(`exact = "always"` counts all units, "never" none)' in said.err
+    document = perf("check", "HEAD~1", "HEAD", "--json", code=None).document
+    (count,) = [one for one in document["changes"] if one["metric"] == "instructions"]
+    assert (count["uid"], count["word"]) == ("m.Moved", "degradation")
+    assert "vanished" not in perf("check", "HEAD~1", "HEAD", code=None).out
 
 
 def jobs(text: str, seconds: float, room: float) -> tuple[list[int], list[str]]:

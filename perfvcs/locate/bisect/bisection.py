@@ -33,7 +33,7 @@ from perfvcs.locate.bisect.span import (
 )
 from perfvcs.locate.bisect.suspicion import SuspectCommit, suspect, suspects
 from perfvcs.locate.sources.differences import changes
-from perfvcs.measure.counting import COUNTERS
+from perfvcs.measure.countingcosts import COUNTERS
 from perfvcs.repository.lastreport import last_report
 from perfvcs.repository.state import State
 

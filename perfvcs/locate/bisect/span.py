@@ -21,7 +21,9 @@ from perfvcs.git.command import GitError
 from perfvcs.git.project import Project
 from perfvcs.jobs.cell import Cell
 from perfvcs.locate.bisect.saved import Target
-from perfvcs.measure.counting import COUNTERS, TIMED, under_counter
+from perfvcs.measure.counting import under_counter
+from perfvcs.measure.countingcosts import COUNTERS
+from perfvcs.measure.unitseconds import TIMED
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter, catalogue, chosen
 from perfvcs.profile.naming import ONCE, Benchmark
 from perfvcs.repository import Repository
