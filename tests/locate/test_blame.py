@@ -760,3 +760,31 @@ def test_a_blame_is_named_by_the_commit_on_the_site_and_by_what_is_accepted(libr
         "safer (blamed for work: scaled (library.py:20-23), proved)"
         in (library.root / "perf-accepted.toml").read_text()
     )
+
+
+VARYING = """
+import os
+
+def work():
+    cost = 0
+    for number in range({level} + os.urandom(1)[0] // 2):
+        cost += number
+
+work()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("checked", [True, False])
+def test_counts_that_vary_are_averaged_until_the_hunk_is_proved(project, perf, checked):
+    """As a verdict's executions show, or where there is none another one of each version."""
+    project.configure(f'cmd = "{sys.executable} run.py"\nexact = "always"')
+    for level in (9000, 9500):
+        project.commit(f"{level}", **{"run.py": VARYING.format(level=level)})
+    if checked:
+        perf("check", "--measure", "-n", "2", code=None)
+    found = perf("blame", "work", "--metric", "bytecodes", "-q", "--json").document
+    assert found["verdict"] == "proved"
+    (trial,) = found["trials"]
+    assert trial["executions"] > 1 and trial["low"] < trial["share"] < trial["high"]
+    assert "bytecodes vary between executions, so that they are averaged" in found["notes"]

@@ -21,9 +21,10 @@ from perfvcs.locate.bisect.instructioncounts import Guide, InstructionCounts
 from perfvcs.locate.bisect.posterior import Prior
 from perfvcs.locate.bisect.saved import Begun, Measuring, SavedBisections
 from perfvcs.locate.bisect.searched import KeptSites, Searched
-from perfvcs.locate.bisect.seen import Seen, SeenBlock, repeats
+from perfvcs.locate.bisect.seen import Seen, SeenBlock
 from perfvcs.locate.bisect.span import Span, UnmeasurableEnd
 from perfvcs.locate.bisect.suspicion import SuspectCommit, stored_levels
+from perfvcs.locate.repeating import StoredCount
 from perfvcs.measure.announcement import announced
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.rig import Rig
@@ -101,7 +102,9 @@ class Search:
         warmup = cell.warmup if cell.exact else max(1, cell.warmup)
         self.cell = replace(cell, executions=1, binaries=1, auto=None, warmup=warmup)
         self.seed = seed
-        exact = cell.exact and repeats(self.repository.index, span, begun.target)
+        target, ends = begun.target, (span.commits[0], span.commits[-1])
+        stored = StoredCount(*(getattr(target, name) for name in StoredCount._fields))
+        exact = cell.exact and not stored.varies(self.repository.index, ends)
         # of what repeats exactly any difference counts, as in `perf check`
         usual = EXACT_LEAST if exact else USUAL_DELTA
         self.least = usual if least is None else least

@@ -15,20 +15,6 @@ if TYPE_CHECKING:
     from perfvcs.profile.summary import Measured
 
 
-def repeats(index: Index, span: Span, target: Target) -> bool:
-    """Whether what is stored of the ends of a span shows no differences between executions: a count
-    of a program that draws its hash seed does, though most counts are exact.
-    """
-    ends = index.measured([span.commits[0], span.commits[-1]])
-    return all(
-        len(set(summary.medians)) == 1
-        for measured in ends
-        if measured.header.dirty is None and measures(measured, target)
-        for summary in measured.summaries
-        if (summary.uid, summary.size, summary.metric) == (target.uid, target.size, target.metric)
-    )
-
-
 def measures(measured: Measured, target: Target) -> bool:
     """Whether a profile has the values of a target."""
     job = measured.header.job

@@ -16,6 +16,7 @@ from perfvcs.locate.blame.laboratory import Bench, Laboratory, UnmeasurableVersi
 from perfvcs.locate.blame.pairing import MatchedTree, contributions, differing, match, unsettled
 from perfvcs.locate.blame.places import Places
 from perfvcs.locate.blame.suspects import TreeEvidence
+from perfvcs.locate.repeating import StoredCount
 from perfvcs.measure.site import Version
 from perfvcs.plugins.collector import divided
 from perfvcs.profile import Profile
@@ -28,6 +29,9 @@ REPEATS = 3  # executions by time, of which the least counts
 SAMPLED = 5  # executions under a sampler, which add up
 # the share of the effect that bytecode instructions must have, for them to tell all
 EXPLAINED = 0.75
+# an effect from which on no count is repeated to see whether it varies: Lua's and Rust's vary by
+# 1 % at most
+VARIATION = 0.1
 WHOLE = "counted over the whole program"  # what collectors say that cannot divide a program
 MISSING = {
     "instructions": "its instructions are not counted",
@@ -104,6 +108,8 @@ class CommitComparison:
                 if gauge.metric in counted
             ]
             measured = self._effect(bench, own, sides)
+            if measured.effect.real and measured.gauge.exact:
+                measured = self._repeated(bench, measured, own)
             if measured.effect.real:
                 self._explain(bench, measured, counted)
         return measured
@@ -117,13 +123,16 @@ class CommitComparison:
         Raises UnmeasurableVersion where that version does not run.
         """
         gauge = measured.gauge
-        if gauge.exact:
-            with self.laboratory.open([auxiliary], [self.gauges.whole(), gauge.cell]) as bench:
-                bench.run(0)
-                (level,) = map(gauge.levels, bench.run(1))
-            return VersionValues(measured.levels.a, measured.levels.b, level)
         versions = [Version(self.a), Version(self.b), auxiliary]
-        with self.laboratory.open(versions, [gauge.cell]) as bench:
+        cells = [gauge.cell, self.gauges.whole()]
+        if gauge.is_told_at_once:
+            versions = [auxiliary]
+        with self.laboratory.open(versions, cells if gauge.exact else cells[:1]) as bench:
+            if gauge.exact:
+                bench.run(1)  # imports are compiled, files are read
+            if gauge.is_told_at_once:
+                (level,) = map(gauge.levels, bench.run(0))
+                return VersionValues(measured.levels.a, measured.levels.b, level)
             done = 0
             for turns in TURNS:
                 levels = VersionValues(*map(gauge.levels, bench.run(0, turns - done)))
@@ -230,22 +239,52 @@ class CommitComparison:
         """The effect as the verdict has it where that was measured in turns, else measured so
         now.
         """
+        return self._of_verdict(own) or self._in_turns(bench, "own", own, 1)
+
+    def _repeated(self, bench: _Named, measured: MeasuredSides, own: Gauge) -> MeasuredSides:
+        """The effect by an exact metric, in turns where its counts vary here: as stored executions
+        show, else another one where the effect is so small that a variation could hide in it.
+        """
+        gauge, cell = measured.gauge, self.laboratory.cell
+        name, done = "own" if gauge == own else gauge.metric, 1
+        stored = StoredCount(
+            cell.label,
+            gauge.cell.collector_name,
+            self.question.unit or cell.name,
+            self.question.size,
+            gauge.metric,
+        )
+        varies = stored.varies(self.laboratory.rig.repository.index, (self.a, self.b))
+        if varies is None and abs(measured.effect.value) < VARIATION:
+            levels, done = map(gauge.levels, bench.run(name)), 2
+            varies = any(len(set(values)) > 1 for values in levels)
+        if not varies:
+            return measured
+        self.notes.append(f"{gauge.metric} vary between executions, so that they are averaged")
+        gauge = gauge._replace(varies=True)
+        return self._of_verdict(gauge) or self._in_turns(bench, name, gauge, done)
+
+    def _of_verdict(self, gauge: Gauge) -> MeasuredSides | None:
+        """The effect as the verdict has it, where that was measured in turns."""
         checked = self.question.checked
-        if checked is not None and checked.in_turns and own.metric == checked.metric:
-            known = checked.effect, checked.low, checked.high, checked.baseline, checked.target
-            if None not in known:
-                value, low, high, a, b = (number or 0.0 for number in known)
-                return MeasuredSides(
-                    own, VersionValues([a], [b]), RelativeEffect(value, low, high, real=True)
-                )
-        done = 1
+        if checked is None or not checked.in_turns or gauge.metric != checked.metric:
+            return None
+        known = checked.effect, checked.low, checked.high, checked.baseline, checked.target
+        if None in known:
+            return None
+        value, low, high, a, b = (number or 0.0 for number in known)
+        effect = RelativeEffect(value, low, high, real=True)
+        return MeasuredSides(gauge, VersionValues([a], [b]), effect)
+
+    def _in_turns(self, bench: _Named, name: str, gauge: Gauge, done: int) -> MeasuredSides:
+        """The effect over executions in turns, of which so many are done."""
         for turns in TURNS:
-            levels = VersionValues(*map(own.levels, bench.run("own", turns - done)))
+            levels = VersionValues(*map(gauge.levels, bench.run(name, turns - done)))
             done = turns
             seen = effect(levels.a, levels.b, self.delta, exact=False)
             if seen.real or max(abs(seen.low), abs(seen.high)) < self.delta:
                 break
-        return MeasuredSides(own, levels, seen)
+        return MeasuredSides(gauge, levels, seen)
 
     def _explain(
         self, bench: _Named, measured: MeasuredSides, counted: dict[str, list[Profile]]

@@ -167,7 +167,8 @@ class Gauge(NamedTuple):
     """``metric`` of a ``unit`` at a ``size``, measured by ``cell``; without a unit, the total of
     what that counts.
 
-    ``scale`` is what values are in ("s", "B"). ``exact``: one execution says all.
+    ``scale`` is what values are in ("s", "B"). ``exact``: it counts, so that one execution says
+    all, unless it ``varies`` here.
     """
 
     metric: str
@@ -176,6 +177,12 @@ class Gauge(NamedTuple):
     exact: bool = False
     unit: str = ""
     size: float | None = None
+    varies: bool = False
+
+    @property
+    def is_told_at_once(self) -> bool:
+        """Whether one execution says all."""
+        return self.exact and not self.varies
 
     def levels(self, profile: Profile) -> list[float]:
         """The value of each execution; raises UnmeasurableVersion where the unit has none."""
