@@ -788,3 +788,23 @@ def test_counts_that_vary_are_averaged_until_the_hunk_is_proved(project, perf, c
     (trial,) = found["trials"]
     assert trial["executions"] > 1 and trial["low"] < trial["share"] < trial["high"]
     assert "bytecodes vary between executions, so that they are averaged" in found["notes"]
+
+
+LOOP = "n=0; while [ $n -lt {} ]; do n=$((n + 1)); done\n"
+
+
+@pytest.mark.slow
+def test_what_is_too_long_to_count_is_proved_by_its_time(project, perf):
+    """Counting would take the budget, and no sampler sees the functions of a script."""
+    project.configure('cmd = "sh run.sh"')
+    for often in (60_000, 200_000):
+        project.commit(f"{often}", **{"run.sh": LOOP.format(often)})
+    found = perf("blame", "work", "-q", "--json", "--budget", "30s").document
+    assert (found["verdict"], found["metric"]) == ("proved", "cpu")
+    assert not found["counts"] and not found["measure"]
+    assert any(
+        re.search(r"an execution takes .* \(--metric instructions\)", note)
+        for note in found["notes"]
+    )
+    counted = perf("blame", "work", "-q", "--json", "--metric", "instructions", "--no-proof")
+    assert [count["metric"] for count in counted.document["counts"]] == ["instructions"]

@@ -18,10 +18,11 @@ from perfvcs.locate.blame.places import Places
 from perfvcs.locate.blame.suspects import TreeEvidence
 from perfvcs.locate.repeating import StoredCount
 from perfvcs.measure.site import Version
+from perfvcs.measure.unitseconds import wholes
 from perfvcs.plugins.collector import divided
 from perfvcs.profile import Profile
 from perfvcs.profile.rules import USUAL_DELTA
-from perfvcs.text.quantity import percent
+from perfvcs.text.quantity import duration, percent
 
 # blocks of a sampled metric, after each of which it is decided whether more are needed
 TURNS = (6, 12, 24)
@@ -32,6 +33,9 @@ EXPLAINED = 0.75
 # an effect from which on no count is repeated to see whether it varies: Lua's and Rust's vary by
 # 1 % at most
 VARIATION = 0.1
+COUNTING_SHARE = 0.25  # of the budget that counting may take: other means need the rest
+# how many times as long an execution takes that is counted by functions: measured 25 to 60, and 3.2
+SLOWER = {"instructions": 50, "bytecodes": 5}
 WHOLE = "counted over the whole program"  # what collectors say that cannot divide a program
 MISSING = {
     "instructions": "its instructions are not counted",
@@ -60,7 +64,7 @@ class MeasuredSides:
 class CommitComparison:
     """One benchmark on two commits; ``profiles`` are those of the first execution, ``counts`` what
     exact metrics counted, ``ran`` the functions that were seen to run, ``notes`` what could not be
-    measured.
+    measured. ``budget`` is that of the investigation (s).
     """
 
     laboratory: Laboratory
@@ -70,6 +74,7 @@ class CommitComparison:
     gauges: Gauges
     asked_delta: float | None
     places: Places
+    budget: float
     profiles: list[Profile] = field(default_factory=list)
     counts: list[Count] = field(default_factory=list)
     ran: set[str] = field(default_factory=set)
@@ -153,6 +158,13 @@ class CommitComparison:
 
     def _counted(self, bench: _Named, gauge: Gauge) -> list[Profile] | None:
         """Profiles by an exact metric; None, with a note, where it cannot be counted."""
+        asked = gauge.metric in (self.gauges.metric, self.question.metric)
+        if not asked and (seconds := self._too_long(gauge)):
+            self.notes.append(
+                f"{MISSING[gauge.metric]}: an execution takes {duration(seconds)}"
+                f" (--metric {gauge.metric})"
+            )
+            return None
         if self.gauges.metric == gauge.metric:
             profiles = bench.run(gauge.metric)
         elif (optional := self._optional(bench, gauge.metric)) is not None:
@@ -171,6 +183,15 @@ class CommitComparison:
         self._see(profiles)
         self.counts.append(Count(gauge.metric, a, b, *differing(*sides), whole))
         return profiles
+
+    def _too_long(self, gauge: Gauge) -> float:
+        """What an execution takes (s), if counting both sides and a trial would take more of the
+        budget than its share; else 0.
+        """
+        seconds = max(wholes(self.profiles).values(), default=0.0)
+        executions = len(self.profiles) + 1
+        most = self.budget * COUNTING_SHARE
+        return seconds if seconds * executions * SLOWER.get(gauge.metric, 1) > most else 0.0
 
     def _see(self, profiles: Iterable[Profile]) -> None:
         for profile in profiles:
@@ -312,6 +333,9 @@ class CommitComparison:
         if "instructions" in counted and not self.gauges.python:
             self._add(measured, "instructions", counted["instructions"])
         if measured.gauge.metric == "instructions" and measured.evidence:
+            return
+        if not (self.counts or self.places.names_native or self.laboratory.runtime):
+            self.notes.append("the cost of functions is not known here")  # of a script's
             return
         before = len(self.notes)
         allocations = None if measured.evidence else self._optional(bench, "allocations")

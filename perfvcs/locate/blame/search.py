@@ -91,7 +91,7 @@ class _Investigation:
         places = Places.of(self.project, a, b, native=not self.laboratory.runs_python())
         gauges = Gauges(self.laboratory, question, request.metric)
         self.comparison = CommitComparison(
-            self.laboratory, a, b, question, gauges, request.delta, places
+            self.laboratory, a, b, question, gauges, request.delta, places, request.budget
         )
 
     def run(self) -> Blame:
