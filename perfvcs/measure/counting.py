@@ -218,10 +218,12 @@ def _in_part(
     """A job whose units are too many to count, with as many as fit into ``room`` (s), those first
     whose counts tell most; an execution takes so many ``seconds`` otherwise.
     """
+    # what is repeated differs a little each time, so that one execution would not do
+    often = EXECUTIONS if repeats(words_of(cell), cell.reads) else 1
     around = of_suite(cell, job.counter, has, seconds)
-    chosen, took = list[str](), 2 * (job.counter.start + around)
+    chosen, took = list[str](), 2 * often * (job.counter.start + around)
     for unit in has.each:
-        each = 2 * of_units(cell, job.counter, UnitSeconds(unit.once, 0.0, unit.sizes))
+        each = 2 * often * of_units(cell, job.counter, UnitSeconds(unit.once, 0.0, unit.sizes))
         if took + each <= room:
             took += each
             chosen.append(unit.uid)
@@ -229,7 +231,7 @@ def _in_part(
         return job
     left = {unit.uid for unit in has.each}.difference(chosen)
     counted_cell = structs.replace(job.cell, left_out=cell.left_out | left)
-    return CountedJob(counted_cell, job.counter, 1, took, len(chosen), len(has.each))
+    return CountedJob(counted_cell, job.counter, often, took, len(chosen), len(has.each))
 
 
 def under_counter(cell: Cell, metric: str, uid: str) -> Cell:

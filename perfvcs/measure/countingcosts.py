@@ -12,9 +12,9 @@ from perfvcs.measure.unitseconds import UnitSeconds
 from perfvcs.text.words import COUNTS
 
 RUNS = 2  # of each unit in a counted execution, about
-# seconds for each benchmark that its harness repeats: it is started twice; measured 0.8 to 2.2 s
-# of a processor for tests of Go of 3 to 9 MB
-REPEATING = 1.5
+# seconds for each benchmark that its harness repeats: it is started twice, and once more to find
+# how often; measured 2.0 to 4.3 s of a processor for tests of Go of 3 to 9 MB
+REPEATING = 3.0
 
 
 class Counter(NamedTuple):

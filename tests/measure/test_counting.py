@@ -240,17 +240,17 @@ def test_a_harness_whose_benchmarks_cannot_be_counted_is_named_where_counts_were
 @pytest.mark.needs("valgrind")
 def test_benchmarks_that_are_repeated_take_their_number_of_executions() -> None:
     cells = matrix(read({"job": [{"cmd": "./bench.test", "reads": "go"}]}))
-    counted, _ = affordable(cells, 5.0, 60.0, {cells[0].label: UnitSeconds(0.01, 0.02, 16)})
+    counted, _ = affordable(cells, 5.0, 110.0, {cells[0].label: UnitSeconds(0.01, 0.02, 16)})
     assert [job.executions for job in counted] == [1]
-    assert counted[0].seconds == pytest.approx(2 * (0.5 + 2 * 0.01 + 16 * 1.5))
+    assert counted[0].seconds == pytest.approx(2 * (0.5 + 2 * 0.01 + 16 * 3.0))
 
 
 @pytest.mark.needs("valgrind")
 @pytest.mark.parametrize(
     ("job", "measured", "counted", "took"),
     [
-        ({"cmd": "./bench.test", "reads": "go"}, 0.0, {"b", "a"}, 2 * (0.5 + 2 * 0.02 + 3 * 1.5)),
-        ({"cmd": "./bench.test", "reads": "go"}, 0.0, {"b"}, 2 * (0.5 + 2 * 0.01 + 2 * 1.5)),
+        ({"cmd": "./bench.test", "reads": "go"}, 0.0, {"b", "a"}, 4 * (0.5 + 2 * 0.02 + 3 * 3.0)),
+        ({"cmd": "./bench.test", "reads": "go"}, 0.0, {"b"}, 4 * (0.5 + 2 * 0.01 + 2 * 3.0)),
         (
             {"cmd": "python -m pytest", "collectors": ["pytest"]},
             1.0,
@@ -270,7 +270,8 @@ def test_of_units_that_are_too_many_those_are_counted_that_fit(
     by_unit = {cells[0].label: UnitSeconds(40.02, measured, 43, each)}
     (part,), reasons = affordable(cells, 5.0, took + 0.01, by_unit)
     assert not reasons and part.cell.left_out == {"a", "b", "much"} - counted
-    assert (part.executions, part.units, part.among) == (1, len(counted), 3)
+    often = 1 if measured else 2  # what is repeated differs a little each time
+    assert (part.executions, part.units, part.among) == (often, len(counted), 3)
     assert part.seconds == pytest.approx(took)
 
 
@@ -306,7 +307,7 @@ def test_the_unit_whose_times_moved_is_counted_before_longer_ones(
     project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """There is time for one, and what is left out of the counts is said."""
-    monkeypatch.setattr(counting, "allowance", lambda *_: 5.0)
+    monkeypatch.setattr(counting, "allowance", lambda *_: 15.0)
     project.write("perf.toml", '[[job]]\nname = "bench"\ncmd = "sh bench.sh"\nreads = "go"\n')
     project.commit("one", **{"bench.sh": REPEATED_APART.format(time=300)})
     project.commit("two", **{"bench.sh": REPEATED_APART.format(time=360)})
