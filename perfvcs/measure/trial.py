@@ -39,7 +39,7 @@ from perfvcs.statistics.multiplicity import PAIRS
 from perfvcs.text.quantity import duration
 
 LONGEST_EXECUTION = 120.0  # seconds of one execution that is still proposed
-LONGEST_CHECK = 600.0  # seconds of a verdict from which on something quicker is looked for
+LONGEST_CHECK = 300.0  # seconds of a verdict from which on something quicker is looked for
 BUILD = 300.0  # seconds of one build
 ALL_TRIALS_SECONDS = 600.0  # seconds of all trials
 MOST_REPAIRS = 6  # trials of one proposal, each without what kept the one before from running
