@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from perfvcs.collectors.instructions import valgrind
+from perfvcs.locate.blame import comparison
+from perfvcs.locate.blame.cause import Experiment
 from perfvcs.locate.sources import hunks
 
 # the Python of these tests: what `python` is on a machine may import a lot before the program
@@ -788,6 +790,23 @@ def test_counts_that_vary_are_averaged_until_the_hunk_is_proved(project, perf, c
     (trial,) = found["trials"]
     assert trial["executions"] > 1 and trial["low"] < trial["share"] < trial["high"]
     assert "bytecodes vary between executions, so that they are averaged" in found["notes"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seconds", "executions"), [(1000.0, 6), (0.0, 3)])
+def test_what_is_noisy_is_executed_more_often_where_that_is_quick(
+    project, perf, monkeypatch, seconds, executions
+):
+    monkeypatch.setattr(comparison, "TURNS", (2, 3, 6))
+    monkeypatch.setattr(comparison, "USUAL_TURNS", 3)
+    monkeypatch.setattr(comparison, "QUICK_SECONDS", seconds)
+    monkeypatch.setattr(comparison, "judge", lambda *_: Experiment("open", 1.0, 0.0, 2.0))
+    project.configure(f'cmd = "{sys.executable} run.py"\nexact = "always"')
+    for level in (9000, 11_500):
+        project.commit(f"{level}", **{"run.py": VARYING.format(level=level)})
+    perf("check", "--measure", "-n", "2", code=None)
+    found = perf("blame", "work", "--metric", "bytecodes", "-q", "--json").document
+    assert [trial["executions"] for trial in found["trials"]] == [executions]
 
 
 LOOP = "n=0; while [ $n -lt {} ]; do n=$((n + 1)); done\n"

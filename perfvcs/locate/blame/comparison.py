@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from time import monotonic
 
 from msgspec import structs
 
@@ -24,8 +25,9 @@ from perfvcs.profile import Profile
 from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.text.quantity import duration, percent
 
-# blocks of a sampled metric, after each of which it is decided whether more are needed
-TURNS = (6, 12, 24)
+# blocks of a sampled metric, after each of which it is decided whether more are needed, and after
+# how many no more begin where all so far took longer (s)
+TURNS, USUAL_TURNS, QUICK_SECONDS = (6, 12, 24, 48, 96), 24, 30.0
 REPEATS = 3  # executions by time, of which the least counts
 SAMPLED = 5  # executions under a sampler, which add up
 # the share of the effect that bytecode instructions must have, for them to tell all
@@ -138,11 +140,11 @@ class CommitComparison:
             if gauge.is_told_at_once:
                 (level,) = map(gauge.levels, bench.run(0))
                 return VersionValues(measured.levels.a, measured.levels.b, level)
-            done = 0
+            done, began = 0, monotonic()
             for turns in TURNS:
                 levels = VersionValues(*map(gauge.levels, bench.run(0, turns - done)))
                 done = turns
-                if judge(levels, self.delta).word != "open" or is_over():
+                if judge(levels, self.delta).word != "open" or is_over() or _is_long(done, began):
                     break
         return levels
 
@@ -299,11 +301,13 @@ class CommitComparison:
 
     def _in_turns(self, bench: _Named, name: str, gauge: Gauge, done: int) -> MeasuredSides:
         """The effect over executions in turns, of which so many are done."""
+        began = monotonic()
         for turns in TURNS:
             levels = VersionValues(*map(gauge.levels, bench.run(name, turns - done)))
             done = turns
             seen = effect(levels.a, levels.b, self.delta, exact=False)
-            if seen.real or max(abs(seen.low), abs(seen.high)) < self.delta:
+            is_small = max(abs(seen.low), abs(seen.high)) < self.delta
+            if seen.real or is_small or _is_long(done, began):
                 break
         return MeasuredSides(gauge, levels, seen)
 
@@ -404,6 +408,11 @@ class _Named:
 
     def run(self, name: str, times: int = 1) -> list[Profile]:
         return self.bench.run(self.names.index(name), times)
+
+
+def _is_long(turns: int, began: float) -> bool:
+    """Whether so many blocks since a time of the monotonic clock are enough for a noisy metric."""
+    return turns >= USUAL_TURNS and monotonic() - began > QUICK_SECONDS
 
 
 def rematched(
