@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from math import inf
+from math import inf, sqrt
 from statistics import fmean, median, stdev
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -96,7 +96,7 @@ def _apart(sides: Sequence[Sequence[float]]) -> float:
     if len(sides) != 2 or min(map(len, sides)) < 2:
         return 0.0
     difference = abs(fmean(sides[1]) - fmean(sides[0]))
-    error = sum(stdev(side) ** 2 / len(side) for side in sides) ** 0.5
+    error = sqrt(sum(stdev(side) ** 2 / len(side) for side in sides))
     if not error:
         return inf if difference else 0.0
     return difference / error

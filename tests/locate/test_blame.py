@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from perfvcs.collectors.instructions import valgrind
-from perfvcs.locate.blame import comparison
+from perfvcs.locate.blame import comparison, laboratory
 from perfvcs.locate.blame.cause import Experiment
 from perfvcs.locate.sources import hunks
 
@@ -797,9 +797,9 @@ def test_counts_that_vary_are_averaged_until_the_hunk_is_proved(project, perf, c
 def test_what_is_noisy_is_executed_more_often_where_that_is_quick(
     project, perf, monkeypatch, seconds, executions
 ):
-    monkeypatch.setattr(comparison, "TURNS", (2, 3, 6))
-    monkeypatch.setattr(comparison, "USUAL_TURNS", 3)
-    monkeypatch.setattr(comparison, "QUICK_SECONDS", seconds)
+    monkeypatch.setattr(laboratory, "TURNS", (2, 3, 6))
+    monkeypatch.setattr(laboratory, "USUAL_TURNS", 3)
+    monkeypatch.setattr(laboratory, "QUICK_SECONDS", seconds)
     monkeypatch.setattr(comparison, "judge", lambda *_: Experiment("open", 1.0, 0.0, 2.0))
     project.configure(f'cmd = "{sys.executable} run.py"\nexact = "always"')
     for level in (9000, 11_500):

@@ -6,14 +6,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from time import monotonic
 
 from msgspec import structs
 
 from perfvcs.locate.blame.calltree import CallTree, least_of
 from perfvcs.locate.blame.cause import Count, RelativeEffect, VersionValues, effect, judge
 from perfvcs.locate.blame.gauge import BYTES, SECONDS, Gauge, Gauges, Question
-from perfvcs.locate.blame.laboratory import Bench, Laboratory, UnmeasurableVersion, level
+from perfvcs.locate.blame.laboratory import Bench, Laboratory, UnmeasurableVersion, in_turns, level
 from perfvcs.locate.blame.pairing import MatchedTree, contributions, differing, match, unsettled
 from perfvcs.locate.blame.places import Places
 from perfvcs.locate.blame.suspects import TreeEvidence
@@ -25,9 +24,6 @@ from perfvcs.profile import Profile
 from perfvcs.profile.rules import USUAL_DELTA
 from perfvcs.text.quantity import duration, percent
 
-# blocks of a sampled metric, after each of which it is decided whether more are needed, and after
-# how many no more begin where all so far took longer (s)
-TURNS, USUAL_TURNS, QUICK_SECONDS = (6, 12, 24, 48, 96), 24, 30.0
 REPEATS = 3  # executions by time, of which the least counts
 SAMPLED = 5  # executions under a sampler, which add up
 # the share of the effect that bytecode instructions must have, for them to tell all
@@ -140,13 +136,10 @@ class CommitComparison:
             if gauge.is_told_at_once:
                 (level,) = map(gauge.levels, bench.run(0))
                 return VersionValues(measured.levels.a, measured.levels.b, level)
-            done, began = 0, monotonic()
-            for turns in TURNS:
-                levels = VersionValues(*map(gauge.levels, bench.run(0, turns - done)))
-                done = turns
-                if judge(levels, self.delta).word != "open" or is_over() or _is_long(done, began):
-                    break
-        return levels
+            return in_turns(
+                lambda turns: VersionValues(*map(gauge.levels, bench.run(0, turns))),
+                lambda levels: judge(levels, self.delta).word != "open" or is_over(),
+            )
 
     @property
     def agree(self) -> bool:
@@ -301,15 +294,20 @@ class CommitComparison:
 
     def _in_turns(self, bench: _Named, name: str, gauge: Gauge, done: int) -> MeasuredSides:
         """The effect over executions in turns, of which so many are done."""
-        began = monotonic()
-        for turns in TURNS:
-            levels = VersionValues(*map(gauge.levels, bench.run(name, turns - done)))
-            done = turns
-            seen = effect(levels.a, levels.b, self.delta, exact=False)
-            is_small = max(abs(seen.low), abs(seen.high)) < self.delta
-            if seen.real or is_small or _is_long(done, began):
-                break
-        return MeasuredSides(gauge, levels, seen)
+
+        def seen(levels: VersionValues) -> RelativeEffect:
+            return effect(levels.a, levels.b, self.delta, exact=False)
+
+        def is_decided(levels: VersionValues) -> bool:
+            so_far = seen(levels)
+            return so_far.real or max(abs(so_far.low), abs(so_far.high)) < self.delta
+
+        levels = in_turns(
+            lambda turns: VersionValues(*map(gauge.levels, bench.run(name, turns))),
+            is_decided,
+            done,
+        )
+        return MeasuredSides(gauge, levels, seen(levels))
 
     def _explain(
         self, bench: _Named, measured: MeasuredSides, counted: dict[str, list[Profile]]
@@ -408,11 +406,6 @@ class _Named:
 
     def run(self, name: str, times: int = 1) -> list[Profile]:
         return self.bench.run(self.names.index(name), times)
-
-
-def _is_long(turns: int, began: float) -> bool:
-    """Whether so many blocks since a time of the monotonic clock are enough for a noisy metric."""
-    return turns >= USUAL_TURNS and monotonic() - began > QUICK_SECONDS
 
 
 def rematched(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import monotonic
 
 from msgspec.structs import replace
 
@@ -14,6 +15,7 @@ from perfvcs.collectors._shared.commandrun import is_python, runtime
 from perfvcs.errors import PerfError
 from perfvcs.jobs.cell import Cell
 from perfvcs.launcher.execution import name_command
+from perfvcs.locate.blame.cause import VersionValues
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import PassedOn, Progress
 from perfvcs.measure.rig import Rig
@@ -31,6 +33,9 @@ TOTAL = {
     "time": "cpu",
     "counters": "cpu",  # of a service under load
 }  # the metric by which a collector's runs are compared
+# blocks of a sampled metric, after each of which it is decided whether more are needed, and after
+# how many no more begin where all so far took longer (s)
+TURNS, USUAL_TURNS, QUICK_SECONDS = (6, 12, 24, 48, 96), 24, 30.0
 NOT_COUNTED = "of a service the processor time is taken, its functions are not counted"
 
 
@@ -178,6 +183,24 @@ class Bench:
         self._check()
         self.laboratory.executions += times * len(self.versions)
         return [profile for (profile,) in self.session.so_far(cell) or ()]
+
+
+def in_turns(
+    execute: Callable[[int], VersionValues],
+    is_decided: Callable[[VersionValues], bool],
+    done: int = 0,
+) -> VersionValues:
+    """The values of versions over more and more blocks, of which so many are ``done``, until they
+    decide: ``execute`` runs so many more, and has those of all.
+    """
+    began = monotonic()
+    for turns in TURNS:
+        levels = execute(turns - done)
+        done = turns
+        is_long = turns >= USUAL_TURNS and monotonic() - began > QUICK_SECONDS
+        if is_decided(levels) or is_long:
+            break
+    return levels
 
 
 def level(profile: Profile, metric: str = "", unit: str = "") -> list[float]:
