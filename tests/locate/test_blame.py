@@ -818,7 +818,7 @@ def test_what_is_too_long_to_count_is_proved_by_its_time(project, perf):
     project.configure('cmd = "sh run.sh"')
     for often in (60_000, 200_000):
         project.commit(f"{often}", **{"run.sh": LOOP.format(often)})
-    found = perf("blame", "work", "-q", "--json", "--budget", "30s").document
+    found = perf("blame", "work", "-q", "--json", "--budget", "15s").document
     assert (found["verdict"], found["metric"]) == ("proved", "cpu")
     assert not found["counts"] and not found["measure"]
     assert any(

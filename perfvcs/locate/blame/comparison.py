@@ -31,7 +31,7 @@ EXPLAINED = 0.75
 # an effect from which on no count is repeated to see whether it varies: Lua's and Rust's vary by
 # 1 % at most
 VARIATION = 0.1
-COUNTING_SHARE = 0.25  # of the budget that counting may take: other means need the rest
+COUNTING_SHARE = 0.5  # of the budget that counting may take: other means need the rest
 # how many times as long an execution takes that is counted by functions: measured 25 to 60, and 3.2
 SLOWER = {"instructions": 50, "bytecodes": 5}
 WHOLE = "counted over the whole program"  # what collectors say that cannot divide a program
