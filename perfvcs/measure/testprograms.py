@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import DecodeError, Struct, ValidationError, json
 from msgspec.structs import replace
 
+from perfvcs.collectors._shared.commandrun import shebang
 from perfvcs.measure.repair import Repair
 from perfvcs.measure.tellingtests import MOST_NAMES
 from perfvcs.text.words import counted
@@ -162,7 +163,24 @@ def _commands(tests: Iterable[_Test], place: Path, build: str) -> Iterator[tuple
         while name in names:
             name = f"{name}-2"
         names.add(name)
-        yield name, shlex.join(["env", "-C", folder, *variables, program, *others])
+        if shebang(test.words[0]) and others != test.words[1:]:
+            others = [_whole(word, place, folder) for word in test.words[1:]]
+            before = shlex.join([*(["env", *variables] if variables else ()), program])
+            script = f"cd {shlex.quote(folder)} && exec {before} {' '.join(others)}"
+            yield name, shlex.join(["sh", "-c", script])
+        else:
+            yield name, shlex.join(["env", "-C", folder, *variables, program, *others])
+
+
+def _whole(word: str, place: Path, folder: str) -> str:
+    """A word for the shell with absolute paths in the checkout, wherever that is: a script may
+    change its folder before it takes them.
+    """
+    here = f'"$PWD"/{os.path.relpath(".", folder)}/'
+    for top in (str(place), os.path.realpath(place)):
+        if f"{top}/" in word:
+            return here.join(shlex.quote(part) if part else "" for part in word.split(f"{top}/"))
+    return shlex.quote(word)
 
 
 def _moved(word: str, place: Path, folder: str) -> str:

@@ -392,6 +392,24 @@ def test_the_programs_that_a_runner_of_tests_starts_are_measured_without_it(
 
 
 @pytest.mark.needs("cmake")
+def test_a_script_that_changes_its_folder_is_given_whole_paths(
+    project: Project, perf: Perf
+) -> None:
+    top, _, _ = CMAKE_TESTS.partition("add_test")
+    added = (
+        "add_test(NAME reads COMMAND ${CMAKE_SOURCE_DIR}/test.sh $<TARGET_FILE:sorts>"
+        " --from=${CMAKE_SOURCE_DIR}/a\\ b.txt)\n"
+    )
+    script = '#!/bin/sh\ncd / && "$1" "${2#--from=}"\n'
+    files = {"CMakeLists.txt": top + added, "sorts.c": READS_A_FILE, "a b.txt": ""}
+    project.write("test.sh", script).chmod(0o755)
+    project.commit(**files)
+    assert "1 program without ctest" in perf("init", "--yes").out
+    (cell,) = matrix(load(project.root / "perf.toml"))
+    assert cell.cmd.startswith('sh -c \'cd build && exec ../test.sh "$PWD"/../build/sorts ')
+
+
+@pytest.mark.needs("cmake")
 def test_many_tests_of_few_programs_are_measured_as_the_programs(
     project: Project, perf: Perf
 ) -> None:
