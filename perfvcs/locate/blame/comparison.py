@@ -1,61 +1,31 @@
-"""What two versions of a benchmark cost: the effect by the metric that shows it, and what each
-function adds to it.
-"""
+"""What two versions of a benchmark cost: the effect by the metric that shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
-from msgspec import structs
-
-from perfvcs.locate.blame.calltree import CallTree, least_of
+from perfvcs.locate.blame.calltree import CallTree
 from perfvcs.locate.blame.cause import Count, RelativeEffect, VersionValues, effect, judge
+from perfvcs.locate.blame.explanation import MISSING, Explanation, MeasuredSides, NamedBench, seen
 from perfvcs.locate.blame.gauge import BYTES, SECONDS, Gauge, Gauges, Question
-from perfvcs.locate.blame.laboratory import Bench, Laboratory, UnmeasurableVersion, in_turns, level
-from perfvcs.locate.blame.pairing import MatchedTree, contributions, differing, match, unsettled
+from perfvcs.locate.blame.laboratory import Laboratory, in_turns
+from perfvcs.locate.blame.pairing import differing
 from perfvcs.locate.blame.places import Places
-from perfvcs.locate.blame.suspects import TreeEvidence
 from perfvcs.locate.repeating import StoredCount
 from perfvcs.measure.site import Version
 from perfvcs.measure.unitseconds import wholes
 from perfvcs.plugins.collector import divided
 from perfvcs.profile import Profile
 from perfvcs.profile.rules import USUAL_DELTA
-from perfvcs.text.quantity import duration, percent
+from perfvcs.text.quantity import duration
 
-REPEATS = 3  # executions by time, of which the least counts
-SAMPLED = 5  # executions under a sampler, which add up
-# the share of the effect that bytecode instructions must have, for them to tell all
-EXPLAINED = 0.75
 # an effect from which on no count is repeated to see whether it varies: Lua's and Rust's vary by
 # 1 % at most
 VARIATION = 0.1
 COUNTING_SHARE = 0.5  # of the budget that counting may take: other means need the rest
 # how many times as long an execution takes that is counted by functions: measured 25 to 60, and 3.2
 SLOWER = {"instructions": 50, "bytecodes": 5}
-WHOLE = "counted over the whole program"  # what collectors say that cannot divide a program
-MISSING = {
-    "instructions": "its instructions are not counted",
-    "bytecodes": "its bytecode is not counted",
-    "allocated": "what it allocates is not counted",
-    "allocations": "what it allocates is not counted",
-    "samples": "it is not sampled",
-    "python time": "the time of its functions is not known",
-}
-
-
-@dataclass
-class MeasuredSides:
-    """What both versions gave: the effect by one gauge, and trees with the difference by function
-    in units of ``measure``.
-    """
-
-    gauge: Gauge
-    levels: VersionValues
-    effect: RelativeEffect
-    evidence: list[TreeEvidence] = field(default_factory=list)
-    measure: str = ""
 
 
 @dataclass
@@ -97,9 +67,9 @@ class CommitComparison:
         with self.laboratory.open(
             [Version(self.a), Version(self.b)], list(cells.values())
         ) as opened:
-            bench = _Named(opened, list(cells))
+            bench = NamedBench(opened, list(cells), self.notes)
             self.profiles = bench.run("own")  # imports are compiled, files are read
-            self._see(self.profiles)
+            self.ran |= seen(self.profiles, self.places)
             counted = {
                 gauge.metric: profiles
                 for gauge in exact
@@ -114,7 +84,16 @@ class CommitComparison:
             if measured.effect.real and measured.gauge.exact:
                 measured = self._repeated(bench, measured, own)
             if measured.effect.real:
-                self._explain(bench, measured, counted)
+                explanation = Explanation(
+                    bench,
+                    self.laboratory,
+                    self.gauges,
+                    self.places,
+                    self.profiles[0],
+                    self.counts,
+                    self.ran,
+                )
+                explanation.explain(measured, counted)
         return measured
 
     def trial(
@@ -151,7 +130,7 @@ class CommitComparison:
             for count in self.counts
         )
 
-    def _counted(self, bench: _Named, gauge: Gauge) -> list[Profile] | None:
+    def _counted(self, bench: NamedBench, gauge: Gauge) -> list[Profile] | None:
         """Profiles by an exact metric; None, with a note, where it cannot be counted."""
         asked = gauge.metric in (self.gauges.metric, self.question.metric)
         if not asked and (seconds := self._too_long(gauge)):
@@ -162,7 +141,7 @@ class CommitComparison:
             return None
         if self.gauges.metric == gauge.metric:
             profiles = bench.run(gauge.metric)
-        elif (optional := self._optional(bench, gauge.metric)) is not None:
+        elif (optional := bench.optional(gauge.metric)) is not None:
             profiles = optional
         else:
             return None
@@ -175,7 +154,7 @@ class CommitComparison:
             return None
         (a,), (b,) = map(gauge.levels, profiles)
         sides = [CallTree.of(profile) or CallTree.of_paths([]) for profile in profiles]
-        self._see(profiles)
+        self.ran |= seen(profiles, self.places)
         self.counts.append(Count(gauge.metric, a, b, *differing(*sides), whole))
         return profiles
 
@@ -188,26 +167,9 @@ class CommitComparison:
         most = self.budget * COUNTING_SHARE
         return seconds if seconds * executions * SLOWER.get(gauge.metric, 1) > most else 0.0
 
-    def _see(self, profiles: Iterable[Profile]) -> None:
-        for profile in profiles:
-            frames = profile.stacks.frames if profile.stacks else []
-            self.ran |= {owner for frame in frames if (owner := self.places.owner(frame))}
-            self.ran |= set(profile.reached.functions if profile.reached else ())
-
-    def _optional(self, bench: _Named, name: str, times: int = 1) -> list[Profile] | None:
-        """Profiles of what may turn out not to work, with a note where it does not."""
-        if name not in bench.names:
-            return None
-        try:
-            return bench.run(name, times)
-        except UnmeasurableVersion as error:
-            self.notes.append(f"{MISSING[name]}: {error}")
-            if "valgrind said: " in str(error):  # its own words help nobody but its authors
-                self.notes[-1] = "valgrind cannot run this program, so its functions are sampled"
-            bench.bench.session.failures.clear()
-            return None
-
-    def _effect(self, bench: _Named, own: Gauge, counted: Sequence[MeasuredSides]) -> MeasuredSides:
+    def _effect(
+        self, bench: NamedBench, own: Gauge, counted: Sequence[MeasuredSides]
+    ) -> MeasuredSides:
         """The effect by the first exact metric that shows what the verdict shows; else the
         verdict's own, else processor time in turns.
         """
@@ -251,13 +213,13 @@ class CommitComparison:
         least = 0.0 if is_of_verdict and self.asked_delta is None else self.delta
         return MeasuredSides(gauge, levels, effect(levels.a, levels.b, least, exact=True))
 
-    def _timed(self, bench: _Named, own: Gauge) -> MeasuredSides:
+    def _timed(self, bench: NamedBench, own: Gauge) -> MeasuredSides:
         """The effect as the verdict has it where that was measured in turns, else measured so
         now.
         """
         return self._of_verdict(own) or self._in_turns(bench, "own", own, 1)
 
-    def _repeated(self, bench: _Named, measured: MeasuredSides, own: Gauge) -> MeasuredSides:
+    def _repeated(self, bench: NamedBench, measured: MeasuredSides, own: Gauge) -> MeasuredSides:
         """The effect by an exact metric, in turns where its counts vary here: as stored executions
         show, else another one where the effect is so small that a variation could hide in it.
         """
@@ -292,138 +254,19 @@ class CommitComparison:
         effect = RelativeEffect(value, low, high, real=True)
         return MeasuredSides(gauge, VersionValues([a], [b]), effect)
 
-    def _in_turns(self, bench: _Named, name: str, gauge: Gauge, done: int) -> MeasuredSides:
+    def _in_turns(self, bench: NamedBench, name: str, gauge: Gauge, done: int) -> MeasuredSides:
         """The effect over executions in turns, of which so many are done."""
 
-        def seen(levels: VersionValues) -> RelativeEffect:
+        def so_far(levels: VersionValues) -> RelativeEffect:
             return effect(levels.a, levels.b, self.delta, exact=False)
 
         def is_decided(levels: VersionValues) -> bool:
-            so_far = seen(levels)
-            return so_far.real or max(abs(so_far.low), abs(so_far.high)) < self.delta
+            shown = so_far(levels)
+            return shown.real or max(abs(shown.low), abs(shown.high)) < self.delta
 
         levels = in_turns(
             lambda turns: VersionValues(*map(gauge.levels, bench.run(name, turns))),
             is_decided,
             done,
         )
-        return MeasuredSides(gauge, levels, seen(levels))
-
-    def _explain(
-        self, bench: _Named, measured: MeasuredSides, counted: dict[str, list[Profile]]
-    ) -> None:
-        """The call trees of both sides, and what each function adds."""
-        if "allocated" in counted:
-            self._add(measured, "bytes allocated", counted["allocated"])
-        elif "bytecodes" in counted:
-            tree = self._add(measured, "bytecode instructions", counted["bytecodes"])
-            shown = tree.difference / (sum(tree.own[0]) or 1.0)
-            if self._is_whole() or shown / measured.effect.value < EXPLAINED:
-                self._add_time(bench, measured)
-        else:
-            self._explain_compiled(bench, measured, counted)
-        by_unit = measured.gauge.exact and measured.gauge.unit  # its job counts it by itself
-        if self._is_whole() and not by_unit:
-            self._say_whole(bench)
-
-    def _explain_compiled(
-        self, bench: _Named, measured: MeasuredSides, counted: dict[str, list[Profile]]
-    ) -> None:
-        """Instructions; where they do not show the effect, allocations, which are exact, and
-        samples, which say more of the time.
-        """
-        if "instructions" in counted and not self.gauges.python:
-            self._add(measured, "instructions", counted["instructions"])
-        if measured.gauge.metric == "instructions" and measured.evidence:
-            return
-        if not (self.counts or self.places.names_native or self.laboratory.runtime):
-            self.notes.append("the cost of functions is not known here")  # of a script's
-            return
-        before = len(self.notes)
-        allocations = None if measured.evidence else self._optional(bench, "allocations")
-        if allocations:
-            self._add(measured, "bytes allocated", allocations)
-        if samples := self._optional(bench, "samples", SAMPLED):
-            del self.notes[before:]  # samples also show what allocates
-            self._add(measured, "samples", samples)
-        if not measured.evidence:
-            self.notes.append("the cost of functions is not known here")
-        elif self.places.names_native and not self.ran:
-            self.notes.append(
-                "no function of the project has its name in the program: compile it with -g, and"
-                " do not strip it"
-            )
-
-    def _add(
-        self, measured: MeasuredSides, measure: str, profiles: Sequence[Profile]
-    ) -> MatchedTree:
-        self._see(profiles)
-        first, second = (CallTree.of(profile) or CallTree.of_paths([]) for profile in profiles)
-        tree = match(first, second)
-        if len(tree) > 1:
-            measured.evidence.append(TreeEvidence(tree, contributions(tree, self.places.owner)))
-            measured.measure = measure
-        return tree
-
-    def _add_time(self, bench: _Named, measured: MeasuredSides) -> None:
-        """Trees by processor time: of each path the least, and how far functions vary from
-        execution to execution.
-        """
-        profiles = self._optional(bench, "python time", REPEATS)
-        if not profiles:
-            return
-        sides = [list(filter(None, map(CallTree.of, _executions(side)))) for side in profiles]
-        tree = match(least_of(sides[0]), least_of(sides[1]))
-        repeats = [
-            contributions(match(x, y), self.places.owner) for x, y in zip(*sides, strict=True)
-        ]
-        measured.evidence.append(
-            TreeEvidence(tree, contributions(tree, self.places.owner), unsettled(repeats))
-        )
-        measured.measure = "processor time"
-
-    def _is_whole(self) -> bool:
-        return any(count.whole for count in self.counts)
-
-    def _say_whole(self, bench: _Named) -> None:
-        """Says that functions were counted over the whole program, and what share the unit has."""
-        own = self.gauges.own()
-        warned = next((line for line in bench.bench.session.warnings if WHOLE in line), WHOLE)
-        said = warned[warned.index(WHOLE) :]
-        share = ""
-        if own.scale == SECONDS and (whole := level(bench.run("whole")[0])[0]):
-            part = percent(own.levels(self.profiles[0])[0] / whole).lstrip("+")
-            share = f", of which `{self.laboratory.unit}` is {part}"
-        self.notes.append(said.replace(WHOLE, f"{WHOLE}{share}"))
-
-
-@dataclass
-class _Named:
-    """A bench whose cells have names."""
-
-    bench: Bench
-    names: list[str]
-
-    def run(self, name: str, times: int = 1) -> list[Profile]:
-        return self.bench.run(self.names.index(name), times)
-
-
-def rematched(
-    evidence: TreeEvidence, renamed: dict[str, str], owner: Callable[[str], str | None]
-) -> TreeEvidence:
-    """The same trees, matched again by names that functions have now."""
-    present = {before: after for before, after in renamed.items() if before in evidence.tree.names}
-    if not present:
-        return evidence
-    tree = match(evidence.tree.side(0), evidence.tree.side(1), present)
-    return TreeEvidence(tree, contributions(tree, owner), evidence.noise)
-
-
-def _executions(profile: Profile) -> Iterable[Profile]:
-    rows = profile.resources
-    for execution in sorted(set(rows.execution)):
-        trace = [
-            stack if number == execution else -1
-            for stack, number in zip(rows.integers("trace"), rows.execution, strict=True)
-        ]
-        yield structs.replace(profile, resources=replace(rows, trace=trace))
+        return MeasuredSides(gauge, levels, so_far(levels))

@@ -22,7 +22,8 @@ from perfvcs.locate.blame.cause import (
     VersionValues,
     judge,
 )
-from perfvcs.locate.blame.comparison import CommitComparison, MeasuredSides
+from perfvcs.locate.blame.comparison import CommitComparison
+from perfvcs.locate.blame.explanation import MeasuredSides
 from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion
 from perfvcs.locate.blame.reversals import Blob, Reversal, Reversals, reverted
 from perfvcs.locate.blame.suspects import Suspect

@@ -22,7 +22,7 @@ from perfvcs.locate.blame.cause import (
     SuspectFunction,
     best,
 )
-from perfvcs.locate.blame.comparison import CommitComparison, MeasuredSides, rematched
+from perfvcs.locate.blame.comparison import CommitComparison
 from perfvcs.locate.blame.elsewhere import (
     others,
     own_name,
@@ -32,6 +32,7 @@ from perfvcs.locate.blame.elsewhere import (
     upgraded,
 )
 from perfvcs.locate.blame.experiments import Experiments
+from perfvcs.locate.blame.explanation import MeasuredSides, rematched
 from perfvcs.locate.blame.gauge import BlameMetric, Gauges, Question
 from perfvcs.locate.blame.jobfiles import OWN, JobFiles
 from perfvcs.locate.blame.kinds import kinds
