@@ -39,9 +39,11 @@ DONE = {
     r"(?:push|reset|clean|checkout|stash)\b",
 }
 PATTERNS = {what: re.compile(pattern) for what, pattern in DONE.items()}
-# of shells only: elsewhere it compares
+# of shells only: elsewhere it compares; devices, and files in a folder for temporary ones, are no
+# harm
 OUTSIDE = re.compile(
-    r"[^-=>]>{1,2}\s*['\"]?(?:/(?!dev/(?:null|std|tty|fd))|~|\.\./|\$\{?(?:HOME|TMPDIR)\b)"
+    r"[^-=>]>{1,2}\s*['\"]?(?:/(?!dev/(?:null|std|tty|fd)|(?:var/)?tmp/\w[\w.-]*(?:['\"\s;&|)]|$))"
+    r"|~|\.\./|\$\{?HOME\b)"
 )
 UNSEEN, TOO_LARGE = "is not searched to its end", f"it has over {LARGEST_RULES >> 20} MiB"
 SHELLS = (".sh", ".bash", ".ksh", ".zsh", "")
