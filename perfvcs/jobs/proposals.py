@@ -22,7 +22,7 @@ from perfvcs.jobs.benchscripts import (
     commands,
     shell_of,
 )
-from perfvcs.jobs.harnessoffers import direct, is_there
+from perfvcs.jobs.npmscripts import direct, is_there
 from perfvcs.jobs.ownfiles import (
     file_text,
     language_of,

@@ -17,7 +17,7 @@ from perfvcs.git.blobs import ChangedFile, Links, changed_files
 from perfvcs.git.project import Project
 from perfvcs.jobs.benchmark_files import by_kind, decides, of_files
 from perfvcs.jobs.commandwords import entered, started
-from perfvcs.jobs.harnessoffers import direct, is_there
+from perfvcs.jobs.npmscripts import direct, is_there
 from perfvcs.jobs.shadows import shadows
 from perfvcs.judge.candidate import Target, laid_out
 from perfvcs.judge.correctness import HiddenFiles

@@ -15,7 +15,7 @@ import pytest
 from conftest import Project
 
 from perfvcs.git.project import Project as Checkout
-from perfvcs.jobs.harnessoffers import direct
+from perfvcs.jobs.npmscripts import direct
 from perfvcs.jobs.proposals import proposals
 from perfvcs.jobs.starter import Proposal
 from perfvcs.measure.reason import Reason
