@@ -105,6 +105,11 @@ def site() -> dict[str, Any]:
     return found
 
 
+def site_words() -> list[str]:
+    """The words of the commits that are compared on the page of the only series."""
+    return [word for _, word, _ in site()["tracks"][0]["compared"]]
+
+
 def pages() -> list[dict[str, Any]]:
     """The pages of the wall times."""
     found = [json.loads(path.read_text())["page"] for path in Path("site/series").glob("*.json")]
@@ -345,7 +350,7 @@ def said(perf: Perf, commits: Sequence[str]) -> dict[str, list[str]]:
     for _, after in pairs:
         found["log"] += list(rows[after]["words"])
     perf("publish", "site", *QUICK)
-    found["site"] = site()["tracks"][0]["words"][1:]
+    found["site"] = site_words()[1:]
     newest = [row["cell"]["word"] for row in site()["newest"]]
     found["newest"] = [word for word in newest if word != "new"][::-1]
     found["pages"] = [word for _, after in pairs for word in moved(after)]
@@ -449,7 +454,7 @@ def test_the_newest_of_many_single_values_is_judged_by_their_level(
     assert (newest["word"], newest["commit"], newest["support"]) == ("degradation", commits[59], 59)
     assert "degradation at the newest commit" in perf("history").flat
     perf("publish", "site", *QUICK)
-    assert site()["tracks"][0]["words"][-1] == "degradation"
+    assert site_words()[-1] == "degradation"
     assert "degradation at the newest commit" in site()["remarks"][0]["text"]
     assert "degradation at the newest commit" in perf("show", "sort", "--text").flat
 
@@ -486,7 +491,7 @@ def test_a_step_of_single_values_fails_the_checks_that_it_lies_between_and_no_la
     perf("check", f"{commits[29]}..{commits[33]}", code=3)
     assert "is not listed" not in perf("history").out
     perf("publish", "site", *QUICK)
-    assert site()["tracks"][0]["words"][-4:] == ["degradation", *["inconclusive"] * 3]
+    assert site_words()[-4:] == ["degradation", *["inconclusive"] * 3]
 
 
 def test_an_accepted_step_of_single_values_is_accepted_wherever_it_lies_between(
