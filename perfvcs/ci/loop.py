@@ -24,7 +24,8 @@ from perfvcs.environment.variables import hidden
 from perfvcs.errors import PerfError
 from perfvcs.measure.progress import PassedOn, Progress
 from perfvcs.measure.session import CollectFailed
-from perfvcs.reports.check import Background, Check
+from perfvcs.reports.check import Check
+from perfvcs.reports.checkforms import Background
 from perfvcs.reports.inturns import measure
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from perfvcs.hosts.tls import Scheduler
     from perfvcs.measure.request import Request
     from perfvcs.profile.benchmarkfilter import BenchmarkFilter, FilterWords
-    from perfvcs.reports.check import Form
+    from perfvcs.reports.checkforms import Form
     from perfvcs.repository.arguments import Arguments
 
 Road = Literal["files", "range", "audit", "measured", "stored"]

@@ -27,7 +27,8 @@ from perfvcs.profile.benchmarkfilter import NO_WORDS, FilterWords, catalogue, ch
 from perfvcs.profile.summary import Header
 from perfvcs.profile.units import in_base_units
 from perfvcs.reports.causes import causes
-from perfvcs.reports.check import Background, Form, exit_status, rendered
+from perfvcs.reports.check import exit_status
+from perfvcs.reports.checkforms import Background, Form, rendered
 from perfvcs.store.removal import fold
 
 UNNAMED = "benchmark"  # the job of two tables that have nothing in their names in common

@@ -14,7 +14,8 @@ from perfvcs.check.method import BY_RULES, CheckRequest
 from perfvcs.check.vocabulary import EXCEEDED, ORDER, WORDS
 from perfvcs.errors import UsageError
 from perfvcs.git.ancestry import way
-from perfvcs.reports.check import DEGRADED, OPEN, Check, Form, compared
+from perfvcs.reports.check import DEGRADED, OPEN, Check, compared
+from perfvcs.reports.checkforms import Form
 from perfvcs.repository.state import State
 from perfvcs.text.characters import COLUMNS
 from perfvcs.text.wrapping import wrap

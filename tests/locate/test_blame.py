@@ -13,7 +13,7 @@ import pytest
 
 from perfvcs.collectors.instructions import valgrind
 from perfvcs.locate.blame import comparison, laboratory
-from perfvcs.locate.blame.cause import Experiment
+from perfvcs.locate.blame.proof import Experiment
 from perfvcs.locate.sources import hunks
 
 # the Python of these tests: what `python` is on a machine may import a lot before the program

@@ -17,11 +17,11 @@ from perfvcs.jobs.cell import Cell
 from perfvcs.locate.bisect.span import TargetFilter
 from perfvcs.locate.blame.blames import BlameWords
 from perfvcs.locate.blame.calltree import CallTree
-from perfvcs.locate.blame.cause import VersionValues
 from perfvcs.locate.blame.experiments import Experiments
 from perfvcs.locate.blame.gauge import Gauge, moved, question
 from perfvcs.locate.blame.laboratory import UnmeasurableVersion
 from perfvcs.locate.blame.pairing import differing, match
+from perfvcs.locate.blame.proof import VersionValues
 from perfvcs.plugins import build
 from perfvcs.profile import Resources
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter, UnitAtSize

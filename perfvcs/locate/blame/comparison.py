@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from perfvcs.locate.blame.calltree import CallTree
-from perfvcs.locate.blame.cause import Count, RelativeEffect, VersionValues, effect, judge
+from perfvcs.locate.blame.cause import Count
 from perfvcs.locate.blame.explanation import MISSING, Explanation, MeasuredSides, NamedBench, seen
 from perfvcs.locate.blame.gauge import BYTES, SECONDS, Gauge, Gauges, Question
 from perfvcs.locate.blame.laboratory import Laboratory, in_turns
 from perfvcs.locate.blame.pairing import differing
 from perfvcs.locate.blame.places import Places
+from perfvcs.locate.blame.proof import RelativeEffect, VersionValues, effect, judge
 from perfvcs.locate.repeating import StoredCount
 from perfvcs.measure.site import Version
 from perfvcs.measure.unitseconds import wholes

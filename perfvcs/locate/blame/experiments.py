@@ -15,16 +15,11 @@ from msgspec import structs
 
 from perfvcs.errors import PerfError
 from perfvcs.git.project import Project
-from perfvcs.locate.blame.cause import (
-    SMALLEST_SHARE,
-    AuxiliaryTrial,
-    Experiment,
-    VersionValues,
-    judge,
-)
+from perfvcs.locate.blame.cause import AuxiliaryTrial
 from perfvcs.locate.blame.comparison import CommitComparison
 from perfvcs.locate.blame.explanation import MeasuredSides
 from perfvcs.locate.blame.laboratory import Laboratory, UnmeasurableVersion
+from perfvcs.locate.blame.proof import SMALLEST_SHARE, Experiment, VersionValues, judge
 from perfvcs.locate.blame.reversals import Blob, Reversal, Reversals, reverted
 from perfvcs.locate.blame.suspects import Suspect
 from perfvcs.locate.sources.hunks import ChangedUnit, Hunk, SourceDifference

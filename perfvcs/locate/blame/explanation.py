@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from msgspec import structs
 
 from perfvcs.locate.blame.calltree import CallTree, least_of
-from perfvcs.locate.blame.cause import Count, RelativeEffect, VersionValues
+from perfvcs.locate.blame.cause import Count
 from perfvcs.locate.blame.gauge import SECONDS, Gauge, Gauges
 from perfvcs.locate.blame.laboratory import Bench, Laboratory, UnmeasurableVersion, level
 from perfvcs.locate.blame.pairing import MatchedTree, contributions, match, unsettled
 from perfvcs.locate.blame.places import Places
+from perfvcs.locate.blame.proof import RelativeEffect, VersionValues
 from perfvcs.locate.blame.suspects import TreeEvidence
 from perfvcs.profile import Profile
 from perfvcs.text.quantity import percent

@@ -15,7 +15,7 @@ from perfvcs.collectors._shared.commandrun import is_python, runtime
 from perfvcs.errors import PerfError
 from perfvcs.jobs.cell import Cell
 from perfvcs.launcher.execution import name_command
-from perfvcs.locate.blame.cause import VersionValues
+from perfvcs.locate.blame.proof import VersionValues
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import PassedOn, Progress
 from perfvcs.measure.rig import Rig
