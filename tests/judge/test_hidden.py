@@ -15,6 +15,7 @@ from perfvcs.git.project import Project
 from perfvcs.judge.correctness import HiddenFiles
 from perfvcs.judge.guardcheck import GuardCheck
 from perfvcs.judge.plain import BASE
+from perfvcs.launcher.namespaces import lacking
 
 TARGET = 1
 READS = (
@@ -137,7 +138,10 @@ def test_where_reading_is_not_seen_what_jobs_name_is_said(
     assert (name in check.said) == (word == "warning")
 
 
-@pytest.mark.parametrize("options", [(), ("--sandbox",)])
+@pytest.mark.parametrize(
+    "options",
+    [(), pytest.param(("--sandbox",), marks=pytest.mark.skipif(bool(lacking()), reason=lacking()))],
+)
 @pytest.mark.parametrize(
     ("bench", "word"),
     [(READS, "passed"), ("import work\n\nprint(work.total(300_000))\n", "warning")],

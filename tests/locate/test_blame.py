@@ -812,7 +812,7 @@ def test_what_is_noisy_is_executed_more_often_where_that_is_quick(
 LOOP = "n=0; while [ $n -lt {} ]; do n=$((n + 1)); done\n"
 
 
-@pytest.mark.slow
+@pytest.mark.needs("valgrind")
 def test_what_is_too_long_to_count_is_proved_by_its_time(project, perf):
     """Counting would take the budget, and no sampler sees the functions of a script."""
     project.configure('cmd = "sh run.sh"')
