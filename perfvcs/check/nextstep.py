@@ -96,10 +96,9 @@ def of_imports(report: Report) -> str:
         "import more executions of each side" if len(several) > len(apart) else "",
         "let a job measure it (`reads` in perf.toml)" if single else "",
         "import ten earlier commits" if unknown else "",
-        ", for files of one CI job, --assume-same-machine" if apart else "",
     ]
-    *before, last = filter(None, ways)
-    last = last if last.startswith(",") else f" {last}"
+    before = list(filter(None, ways))
+    last = ", for files of one CI job, --assume-same-machine" if apart else f" {before.pop()}"
     more = f" {', '.join(before)}, or" if before else ""
     return f"To settle what was imported:{more}{last}"
 

@@ -306,5 +306,5 @@ def _announce(rig: Rig, jobs: Sequence[CountedJob]) -> None:
 
 def _named(job: CountedJob) -> str:
     if job.units:
-        return f"{job.units} of {job.among} units of {job.cell.label}, whose times differ most,"
+        return f"{job.units} of {job.among} units of {job.cell.label} (whose times differ most)"
     return f"each unit of {job.cell.label}" if job.cell.unit else job.cell.label

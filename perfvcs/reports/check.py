@@ -134,7 +134,7 @@ class Check(msgspec.Struct, frozen=True):
         from perfvcs.check.narrowing import narrowed
 
         report = narrowed(self.report, benchmarks)
-        if not (report.changes or report.untouched):
+        if not (report.changes or report.untouched or report.limits):
             raise NothingToCompare(
                 f"neither {self.baseline.name} nor {self.target.name} has profiles of"
                 f" `{benchmarks.text}`: measure it with `perf check --measure`"
@@ -210,7 +210,8 @@ def judge(
         pair = stored(repository, revisions)
     except NothingToCompare as nothing:
         target = repository.state(revisions[-1] if revisions else "HEAD")
-        report = _alone(repository, target, repository.criteria(target, target), nothing)
+        criteria = repository.criteria(target, target)
+        report = _alone(repository, target, asked.method, criteria, nothing)
         if not report.limits:
             raise
         return Check(repository, target, target, report)
@@ -246,7 +247,7 @@ def compared(
         comparison = doubted(repository, comparison, baseline, target)
         report = inheriting(repository, comparison, target)
     except NothingToCompare as nothing:
-        alone = _alone(repository, target, criteria, nothing)
+        alone = _alone(repository, target, asked.method, criteria, nothing)
         report = inheriting(
             repository, msgspec.structs.replace(alone, baseline=baseline.name), target
         )
@@ -257,7 +258,11 @@ def compared(
 
 
 def _alone(
-    repository: Repository, target: State, criteria: Criteria, nothing: NothingToCompare
+    repository: Repository,
+    target: State,
+    method: str,
+    criteria: Criteria,
+    nothing: NothingToCompare,
 ) -> Report:
     """The report on a target with ``nothing`` to compare it with: the limits that it exceeds, or
     may exceed, and why there is no more.
@@ -272,7 +277,7 @@ def _alone(
     return Report(
         baseline="",
         target=target.name,
-        method=BY_RULES.method,
+        method=method,
         changes=[],
         limits=beyond,
         remarks=[str(nothing)] * bool(beyond),

@@ -260,6 +260,7 @@ class TestCommands:
         said = unwrapped(perf("check", code=3).out)
         assert "above its limit of 600 ms; nothing to compare" in said
         assert "note: no ancestor of" in said
+        assert "above its limit" in unwrapped(perf("check", "-j", "nap", code=3).out)
         assert "**perf check** nothing →" in perf("check", "--markdown", code=3).out
         # the rules of a baseline that is named have no limit
         assert "has no profiles: measure it" in perf("check", "HEAD~1", "HEAD", code=4).err

@@ -312,7 +312,7 @@ def test_the_unit_whose_times_moved_is_counted_before_longer_ones(
     project.commit("one", **{"bench.sh": REPEATED_APART.format(time=300)})
     project.commit("two", **{"bench.sh": REPEATED_APART.format(time=360)})
     said = perf("check", "--measure", "-n", "3", code=None)
-    assert "counting the work of 1 of 3 units of bench, whose times differ most," in said.err
+    assert "counting the work of 1 of 3 units of bench (whose times differ most): " in said.err
     assert '(`exact = "always"` counts all units, "never" none)' in said.err
     document = perf("check", "HEAD~1", "HEAD", "--json", code=None).document
     (count,) = [one for one in document["changes"] if one["metric"] == "instructions"]

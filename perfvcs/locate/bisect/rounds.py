@@ -103,7 +103,7 @@ class Search:
         self.cell = replace(cell, executions=1, binaries=1, auto=None, warmup=warmup)
         self.seed = seed
         target, ends = begun.target, (span.commits[0], span.commits[-1])
-        stored = StoredCount(*(getattr(target, name) for name in StoredCount._fields))
+        stored = StoredCount(target.job, target.collector, target.uid, target.size, target.metric)
         exact = cell.exact and not stored.varies(self.repository.index, ends)
         # of what repeats exactly any difference counts, as in `perf check`
         usual = EXACT_LEAST if exact else USUAL_DELTA
