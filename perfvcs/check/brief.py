@@ -90,13 +90,13 @@ def brief(
     listed = [line for unit, line in lines.items() if unit not in shown]
     rest = [line for line in (_bound(report), *_apart(report)) if line]
     return Brief(
-        sentence(report, moved),
-        criteria(report.judged_by, whole=whole),
-        jobs,
-        hidden,
-        listed[:MOST_LISTED],
-        max(0, len(listed) - MOST_LISTED),
-        rest,
+        sentence=sentence(report, moved),
+        criteria=criteria(report.judged_by, whole=whole),
+        jobs=jobs,
+        hidden=hidden,
+        changes=listed[:MOST_LISTED],
+        left_out=max(0, len(listed) - MOST_LISTED),
+        rest=rest,
     )
 
 

@@ -106,13 +106,13 @@ def command(options: BisectOptions) -> None:
     named = read(lambda: repository, options.words, options.wanted, way="one", runs=True)
     good, bad = (*named.at_most(2), "", "")[:2]
     asked = Asked(
-        good,
-        bad,
-        TargetFilter(named.benchmarks, options.improvement),
-        options.budget,
-        options.delta,
-        options.fresh,
-        options.merged,
+        good=good,
+        bad=bad,
+        wanted=TargetFilter(named.benchmarks, options.improvement),
+        budget=options.budget,
+        delta=options.delta,
+        afresh=options.fresh,
+        merged=options.merged,
     )
     if options.dry_run:
         with measuring(repository, config, quiet=silent, doing="reading") as rig:

@@ -114,13 +114,13 @@ def command(
     options = parse_options(format_name, pairs) if format_name else {}
     commits = [repository.project.resolve(revision) for revision in revisions]
     intake = Intake(
-        repository,
-        commits,
-        format_name,
-        options,
-        name,
-        in_turns,
-        renamings(renamed) if renamed else {},
+        repository=repository,
+        commits=commits,
+        format_name=format_name,
+        options=options,
+        name=name,
+        in_turns=in_turns,
+        renamed=renamings(renamed) if renamed else {},
     )
     few = len(files) < PROGRESS_FILES and not any(map(is_folder, files))
     with shown(quiet=quiet or few, doing="importing") as progress:

@@ -115,14 +115,16 @@ def command(options: JudgeOptions) -> None:
     base = repository.project.resolve(revisions[0])
     settings = of_base(repository.project, base)
     request = JudgeRequest(
-        base,
-        Target() if options.tournament else _target(repository, revisions[1:], options.patch),
-        expectation,
-        settings.table,
-        options.budget,
-        options.correct or settings.config.judge.correct,
-        tuple(Path(file).resolve() for file in options.hidden),
-        asked.benchmarks,
+        base=base,
+        target=Target()
+        if options.tournament
+        else _target(repository, revisions[1:], options.patch),
+        expectation=expectation,
+        table=settings.table,
+        budget=options.budget,
+        correct=options.correct or settings.config.judge.correct,
+        hidden=tuple(Path(file).resolve() for file in options.hidden),
+        benchmarks=asked.benchmarks,
         wait=options.wait,
         same_output=options.same_output,
         sandbox=options.sandbox,

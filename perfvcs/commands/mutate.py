@@ -77,13 +77,13 @@ def command(options: MutateOptions) -> None:
     repository = Repository.find(create=True)
     asked = read(lambda: repository, options.words, options.wanted, runs=True)
     request = GuardRequest(
-        asked.revision,
-        options.number,
-        options.delta,
-        options.budget,
-        options.seed,
-        asked.benchmarks.jobs,
-        options.metric,
+        revision=asked.revision,
+        count=options.number,
+        delta=options.delta,
+        budget=options.budget,
+        seed=options.seed,
+        jobs=asked.benchmarks.jobs,
+        metric=options.metric,
         wait=options.wait,
     )
     with measuring(repository, quiet=options.quiet or options.as_json) as rig:

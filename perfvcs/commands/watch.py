@@ -142,5 +142,12 @@ def _wishes(options: WatchOptions, secret: str) -> Wishes:
     webhook = Webhook.of(options.webhook, secret) if options.webhook else None
     mail = Mail.to(options.mail) if options.mail else None
     return Wishes(
-        options.last, options.budget, folder, base_url, forge, webhook, mail, options.scheduler
+        last=options.last,
+        budget=options.budget,
+        folder=folder,
+        base_url=base_url,
+        forge=forge,
+        webhook=webhook,
+        mail=mail,
+        scheduler=options.scheduler,
     )

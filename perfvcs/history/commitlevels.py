@@ -67,13 +67,13 @@ def combine(spreads: Spreads) -> Flat:
     scatter = total((spreads.level - np.repeat(level, many)) ** 2) / np.maximum(many - 1, 1) / many
     executions = np.add.reduceat(spreads.executions, first)
     return Flat(
-        spreads.line[first],
-        spreads.position[first],
-        level,
-        np.fmax(own_variance, np.where(many > 1, scatter, np.nan)),
-        executions - many,
-        executions,
-        _turns(spreads, first),
+        line=spreads.line[first],
+        position=spreads.position[first],
+        level=level,
+        variance=np.fmax(own_variance, np.where(many > 1, scatter, np.nan)),
+        df=executions - many,
+        executions=executions,
+        turns=_turns(spreads, first),
     )
 
 

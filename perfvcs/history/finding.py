@@ -137,21 +137,21 @@ def described(
     p = point.p if isfinite(point.p) else None
     around = course.levels[max(0, point.place - COMMITS_AROUND) : point.place + COMMITS_AROUND]
     return Finding(
-        line,
-        turn,
-        commits[turn],
-        commits[first],
-        commits[last],
-        last - first + 1,
-        moved(point.effect),
-        relative(low),
-        relative(high),
-        level(point.before),
-        level(point.after),
-        p,
-        point.detectors,
-        tuple(map(level, around)),
-        before_it,
+        line=line,
+        turn=turn,
+        commit=commits[turn],
+        first=commits[first],
+        last=commits[last],
+        commits=last - first + 1,
+        effect=moved(point.effect),
+        low=relative(low),
+        high=relative(high),
+        before=level(point.before),
+        after=level(point.after),
+        p=p,
+        detectors=point.detectors,
+        around=tuple(map(level, around)),
+        preceding=before_it,
     )
 
 
@@ -194,15 +194,15 @@ class SeriesFields(msgspec.Struct, frozen=True):
     def of(cls, line: Line) -> SeriesFields:
         """The fields of a line."""
         return SeriesFields(
-            title(line),
-            line.job.label,
-            line.uid,
-            line.size,
-            line.metric,
-            line.unit,
-            line.better,
-            line.job.key,
-            line.environment.fingerprint,
+            benchmark=title(line),
+            job=line.job.label,
+            uid=line.uid,
+            size=line.size,
+            metric=line.metric,
+            unit=line.unit,
+            better=line.better,
+            key=line.job.key,
+            environment=line.environment.fingerprint,
         )
 
 

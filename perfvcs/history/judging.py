@@ -332,16 +332,16 @@ def _newest(line: Line, course: Course, judged: Found, commits: Sequence[str]) -
     turn = places[new.place]
     since = commits[places[new.since]]
     return Newest(
-        line,
-        turn,
-        commits[turn],
-        since,
-        direction(line, effect) if new.word == "changed" else "suspected",
-        effect,
-        level(new.value),
-        level(new.expected),
-        level(new.low),
-        level(new.high),
-        new.chance,
-        new.support,
+        line=line,
+        turn=turn,
+        commit=commits[turn],
+        since=since,
+        word=direction(line, effect) if new.word == "changed" else "suspected",
+        effect=effect,
+        value=level(new.value),
+        expected=level(new.expected),
+        low=level(new.low),
+        high=level(new.high),
+        chance=new.chance,
+        support=new.support,
     )

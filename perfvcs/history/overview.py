@@ -147,22 +147,22 @@ def _overview(
     recall = repository.index.memory.recall
     neighbours = pairwise(commits[place] for place in sorted(measured))
     return Overview(
-        findings,
-        newest,
-        repository.project.describe(mentioned),
-        _environments([lines[number] for number in courses]),
-        len(courses),
-        len(measured),
-        [commits[place] for place in (min(measured), max(measured))] if measured else [],
-        sorted(short),
-        shortest,
-        _cuts(lines, courses, commits),
-        sum(course.unusable for course in courses.values()),
-        aside,
-        unlisted(repository, commits, lines, courses, judgements, shortest),
-        bool(short) and all(recall(*pair) for pair in neighbours),
-        standings(repository, lines, courses, judgements, commits) if findings else {},
-        frozenset(configured_labels(repository)),
+        findings=findings,
+        newest=newest,
+        details=repository.project.describe(mentioned),
+        environments=_environments([lines[number] for number in courses]),
+        lines=len(courses),
+        commits=len(measured),
+        ends=[commits[place] for place in (min(measured), max(measured))] if measured else [],
+        short=sorted(short),
+        shortest=shortest,
+        cuts=_cuts(lines, courses, commits),
+        unusable=sum(course.unusable for course in courses.values()),
+        aside=aside,
+        unlisted=unlisted(repository, commits, lines, courses, judgements, shortest),
+        compared=bool(short) and all(recall(*pair) for pair in neighbours),
+        standings=standings(repository, lines, courses, judgements, commits) if findings else {},
+        configured=frozenset(configured_labels(repository)),
     )
 
 

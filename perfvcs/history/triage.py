@@ -249,7 +249,16 @@ def _standing(
     said = tuple(filter(None, doubts))
     sure = holds / max(1, len(newest)) * (DOUBTED if said else 1.0)
     cost = sure * share * abs(log1p(finding.effect))
-    return Standing("open", "", "still slower", holds, len(newest), switches, said, cost)
+    return Standing(
+        state="open",
+        reason="",
+        kind="still slower",
+        holds=holds,
+        newest=len(newest),
+        switches=switches,
+        doubts=said,
+        cost=cost,
+    )
 
 
 def _own_doubts(finding: Finding) -> list[str]:

@@ -146,14 +146,14 @@ class Filling:
             header.collected.started,
             msgspec.json.encode(
                 Details(
-                    header.collected,
-                    header.design,
-                    environment.notes,
-                    environment.warnings,
-                    _listed(measured.paces),
-                    _listed(measured.turns),
-                    _listed(measured.seeds),
-                    measured.results,
+                    collected=header.collected,
+                    design=header.design,
+                    notes=environment.notes,
+                    warnings=environment.warnings,
+                    paces=_listed(measured.paces),
+                    turns=_listed(measured.turns),
+                    seeds=_listed(measured.seeds),
+                    results=measured.results,
                 )
             ),
             profile.origin,
@@ -294,7 +294,15 @@ def unpack(
     else:
         numbers = msgspec.json.decode(executions, type=tuple[int, ...])
     builds = () if binaries is None else msgspec.json.decode(binaries, type=tuple[int, ...])
-    return Summary(uid, size, metric, numbers, values, builds, sizes)
+    return Summary(
+        uid=uid,
+        size=size,
+        metric=metric,
+        executions=numbers,
+        medians=values,
+        binaries=builds,
+        sizes=sizes,
+    )
 
 
 class HostSession(NamedTuple):

@@ -83,14 +83,14 @@ def _decoded(commits: list[str] | None, rows: Iterable[tuple[Any, ...]]) -> list
             environment(*shared[2:4]), notes=detail.notes, warnings=detail.warnings
         )
         header = Header(
-            path,
-            commit,
-            dirty,
-            job(*shared[:2]),
-            detail.collected,
-            where,
-            detail.design,
-            metrics(*shared[4:]),
+            path=path,
+            commit=commit,
+            dirty=dirty,
+            job=job(*shared[:2]),
+            collected=detail.collected,
+            environment=where,
+            design=detail.design,
+            metrics=metrics(*shared[4:]),
         )
         decoded.append(_HeaderRow(number, header, detail))
     turn = order(commits)

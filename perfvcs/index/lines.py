@@ -63,13 +63,13 @@ def entries(
     environment = msgspec.json.Decoder(_Fingerprint).decode
     history = [
         SeriesEntry(
-            row[0],
-            row[1],
-            details(row[2]).collected.session,
-            row[3],
-            environment(row[4]).fingerprint,
-            row[5],
-            unpack(*row[6:]),
+            commit=row[0],
+            dirty=row[1],
+            session=details(row[2]).collected.session,
+            started=row[3],
+            environment=environment(row[4]).fingerprint,
+            path=row[5],
+            summary=unpack(*row[6:]),
         )
         for row in rows
     ]
@@ -146,7 +146,13 @@ def lines(connection: sqlite3.Connection) -> dict[int, Line]:
     for number, text in connection.execute(rows):
         job, environment, uid, size, metric, unit, better = decode(text)
         by_number[number] = Line(
-            jobs[job], environments[environment], uid, size, metric, unit, better
+            job=jobs[job],
+            environment=environments[environment],
+            uid=uid,
+            size=size,
+            metric=metric,
+            unit=unit,
+            better=better,
         )
     return by_number
 
@@ -342,13 +348,13 @@ def spreads(
     order = chosen[np.argsort(turn, kind="stable")]
     unusable = int(np.count_nonzero(here & ~usable))
     return Spreads(
-        table.line[order],
-        place[order],
-        table.level[order],
-        table.deviation[order],
-        table.executions[order],
-        unusable,
-        table.session[order],
+        line=table.line[order],
+        position=place[order],
+        level=table.level[order],
+        deviation=table.deviation[order],
+        executions=table.executions[order],
+        unusable=unusable,
+        session=table.session[order],
     )
 
 

@@ -145,18 +145,18 @@ def laid_out(
         listed = {*filter(None, git(place, "ls-files", "-z").split("\0"))}
         of_all = _own(table, [ChangedFile(path, "M", "") for path in sorted(listed)])
         yield Candidate(
-            base,
-            table,
-            product,
-            place,
-            paths,
-            restored,
-            [path for path in restored if path in new],
-            kept,
-            decisive,
-            leaving,
-            listed,
-            [path for several in of_all for path in several],
+            base=base,
+            table=table,
+            product=product,
+            folder=place,
+            changed=paths,
+            restored=restored,
+            absent=[path for path in restored if path in new],
+            kept=kept,
+            deciding=decisive,
+            leaving=leaving,
+            listed=listed,
+            measuring=[path for several in of_all for path in several],
         )
     finally:
         remove(place)

@@ -262,7 +262,14 @@ class LocalExecutor:
             }
             self.tally.complete(
                 Block(
-                    number, block, binary, turned.seed, turned.seen, turned.failed, places, series
+                    job=number,
+                    block=block,
+                    binary=binary,
+                    seed=turned.seed,
+                    seen=turned.seen,
+                    failed=turned.failed,
+                    places=places,
+                    series=series,
                 )
             )
 

@@ -52,13 +52,13 @@ class Rig(Struct, frozen=True):
         """Where the cells run on versions; [dirty] of perf.toml also holds without perf.toml."""
         repository, config = self.repository, self.config
         return Sites(
-            repository.project,
-            repository.home,
-            config,
-            cells,
-            versions,
-            knobs(config),
-            repository.changes,
+            project=repository.project,
+            home=repository.home,
+            config=config,
+            cells=cells,
+            versions=versions,
+            knobs=knobs(config),
+            changes=repository.changes,
         )
 
     def unexplained(self, *, beside: bool = False) -> list[str]:

@@ -169,7 +169,16 @@ def _command(
         words = [*map(bound, typed)]
         text, template, shell = shlex.join(words), shlex.join(typed), False
         argv = (_program(words[0]), *words[1:])
-    return TypedCommand(text, template, argv, shell, chosen, prepare, setup, cleanup)
+    return TypedCommand(
+        text=text,
+        template=template,
+        argv=argv,
+        shell=shell,
+        parameters=chosen,
+        prepare=prepare,
+        setup=setup,
+        cleanup=cleanup,
+    )
 
 
 def _distinct(commands: Iterable[TypedCommand]) -> Iterator[TypedCommand]:

@@ -275,16 +275,16 @@ def _join(
         )
     profile = cuts[-1][0].profile
     return DrawnSample(
-        unit,
-        metric,
-        profile.metrics[metric],
-        environment,
-        profile.measured,
-        np.concatenate(columns["execution"]),
-        np.concatenate(columns["iteration"]),
-        np.concatenate(columns["mark"]),
-        np.concatenate(sizes),
-        np.concatenate(kept_values),
-        tuple(names),
-        {word: np.concatenate(column) for word, column in remarks.items()},
+        unit=unit,
+        metric=metric,
+        meaning=profile.metrics[metric],
+        environment=environment,
+        commit=profile.measured,
+        execution=np.concatenate(columns["execution"]),
+        iteration=np.concatenate(columns["iteration"]),
+        mark=np.concatenate(columns["mark"]),
+        size=np.concatenate(sizes),
+        values=np.concatenate(kept_values),
+        paired=tuple(names),
+        said={word: np.concatenate(column) for word, column in remarks.items()},
     )

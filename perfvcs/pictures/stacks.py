@@ -277,15 +277,15 @@ def _grow(
     ends = np.zeros(len(there), np.int64)
     ends[there] = node
     return FrameTree(
-        names,
-        np.concatenate(frame),
-        np.concatenate(parent),
-        np.concatenate(depth),
-        np.concatenate(totals),
-        _sums(node, weights, base),
-        ends,
-        counts,
-        bool(lengths.max(initial=0) > LEVELS),
+        frames=names,
+        frame=np.concatenate(frame),
+        parent=np.concatenate(parent),
+        depth=np.concatenate(depth),
+        total=np.concatenate(totals),
+        own=_sums(node, weights, base),
+        ends=ends,
+        counts=counts,
+        deeper=bool(lengths.max(initial=0) > LEVELS),
     )
 
 

@@ -77,17 +77,17 @@ def stream(rows: UnitRows, columns: BinColumns, top: int) -> Stream:
     )[measured]
     units = tuple(rows.units[place] for place in shown.tolist())
     return Stream(
-        x,
-        columns.unit,
-        units,
-        parts[:, measured],
-        more,
-        whole.centre[measured],
-        whole.low[measured],
-        whole.high[measured],
-        there.sum(axis=0)[measured],
-        columns.step,
-        len(rows.values),
+        x=x,
+        unit=columns.unit,
+        units=units,
+        parts=parts[:, measured],
+        more=more,
+        mean=whole.centre[measured],
+        low=whole.low[measured],
+        high=whole.high[measured],
+        count=there.sum(axis=0)[measured],
+        step=columns.step,
+        rows=len(rows.values),
     )
 
 
@@ -176,14 +176,14 @@ def over_time(sides: list[HeatSide], most: tuple[int, int]) -> Sheet:
         [] if linked else ["note the time axes: the lengths differ greatly"]
     )
     sheet = Sheet(
-        title,
-        "time" if columns[0].unit else "part",
-        "",
-        names,
-        units,
-        panels,
-        counters,
-        notes,
+        title=title,
+        x="time" if columns[0].unit else "part",
+        y="",
+        names=names,
+        units=units,
+        panels=panels,
+        own=counters,
+        notes=notes,
         linked=linked,
     )
     return _first(_moving(sheet) if counters else _ranked(sheet), most[0])

@@ -188,7 +188,15 @@ def summarise(profile: Profile) -> list[Summary]:
             else:
                 numbers, binaries = tuple(by_execution), ()
             summaries.append(
-                Summary(rows.names[uid], size, name, numbers, medians, binaries, curves.get(uid, 0))
+                Summary(
+                    uid=rows.names[uid],
+                    size=size,
+                    metric=name,
+                    executions=numbers,
+                    medians=medians,
+                    binaries=binaries,
+                    sizes=curves.get(uid, 0),
+                )
             )
     return summaries
 

@@ -60,13 +60,13 @@ def rectangles(tree: Sequence[Node], *, side: int, blamed: str) -> list[Rectangl
         function = unit(node.name)[0]
         boxes.append(
             Rectangle(
-                left,
-                width,
-                row,
-                name,
-                _title(node),
-                _colour(node),
-                blamed in (function, plain(function)),
+                left=left,
+                width=width,
+                row=row,
+                name=name,
+                title=_title(node),
+                colour=_colour(node),
+                blamed=blamed in (function, plain(function)),
             )
         )
         for child in sorted(below.get(number, ()), key=lambda place: tree[place].name):

@@ -156,7 +156,18 @@ def hosts_of(repository: Repository, name: str = "", connected: Sequence[Facts] 
 def _unused(facts: Facts) -> Host:
     """A host that is connected and has not measured yet."""
     return Host(
-        facts.host, {"cpu": facts.cpu}, [], "", "", 0, 0, 0, None, AuditCount(0, 0), [], facts
+        name=facts.host,
+        configuration={"cpu": facts.cpu},
+        fingerprints=[],
+        first="",
+        last="",
+        sessions=0,
+        profiles=0,
+        jobs=0,
+        pace=None,
+        audit=AuditCount(0, 0),
+        changes=[],
+        connected=facts,
     )
 
 
@@ -173,20 +184,20 @@ def _host(
         if (session, name) in audits
     ]
     return Host(
-        name,
-        configuration(newest.environment),
-        list(dict.fromkeys(member.environment.fingerprint for member in members)),
-        members[0].started,
-        newest.started,
-        len({member.session for member in members}),
-        sum(member.profiles for member in members),
-        len(frozenset[int]().union(*(member.jobs for member in members))),
-        _pace(members),
-        AuditCount(
+        name=name,
+        configuration=configuration(newest.environment),
+        fingerprints=list(dict.fromkeys(member.environment.fingerprint for member in members)),
+        first=members[0].started,
+        last=newest.started,
+        sessions=len({member.session for member in members}),
+        profiles=sum(member.profiles for member in members),
+        jobs=len(frozenset[int]().union(*(member.jobs for member in members))),
+        pace=_pace(members),
+        audit=AuditCount(
             sum(audit.comparisons for audit in called), sum(audit.called for audit in called)
         ),
-        _reconfigurations(members),
-        connected,
+        changes=_reconfigurations(members),
+        connected=connected,
     )
 
 

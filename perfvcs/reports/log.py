@@ -268,14 +268,14 @@ def log_of(
         for commit, steps in changes.findings.items()
     }
     return Log(
-        [details[commit] for commit in ids if commit in details],
-        profiles.counts(ids),
-        last_verdicts(repository, ids, benchmarks),
-        trends(profiles, ids, benchmarks),
-        findings,
-        changes.standings,
-        changes.complete,
-        "" if ids else elsewhere(repository),
+        commits=[details[commit] for commit in ids if commit in details],
+        counts=profiles.counts(ids),
+        verdicts=last_verdicts(repository, ids, benchmarks),
+        trends=trends(profiles, ids, benchmarks),
+        marks=findings,
+        standings=changes.standings,
+        known=changes.complete,
+        elsewhere="" if ids else elsewhere(repository),
     )
 
 

@@ -158,7 +158,13 @@ def _verdict(change: Change) -> TableCell:
     finding_text = shorten("; ".join(filter(None, findings)), 300)
     small = "\n".join(filter(None, [shorten(detail, 120), finding_text]))
     return TableCell(
-        text, small, word, style.sign, shorten(reason, 300), finding_text, change.effect
+        text=text,
+        detail=small,
+        word=word,
+        sign=style.sign,
+        reason=shorten(reason, 300),
+        finding=finding_text,
+        value=change.effect,
     )
 
 

@@ -217,14 +217,14 @@ class Selected:
         changed, selection = self.selection.changes, self.selection
         rows = [
             ChoiceRow(
-                name,
-                choice.unit.job,
-                choice.unit.collector,
-                choice.unit.uid,
-                choice.run,
-                choice.reason,
-                choice.by,
-                choice.reach.commit if choice.reach and choice.reach.recorded else None,
+                benchmark=name,
+                job=choice.unit.job,
+                collector=choice.unit.collector,
+                uid=choice.unit.uid,
+                run=choice.run,
+                reason=choice.reason,
+                by=choice.by,
+                recorded=choice.reach.commit if choice.reach and choice.reach.recorded else None,
             )
             for name, choice in zip(self.names, self.choices, strict=True)
         ]

@@ -303,22 +303,22 @@ def status_of(repository: Repository, benchmarks: BenchmarkFilter = EVERYTHING) 
     changes = repository.changes
     verdict = last_verdicts(repository, [state.verdict_key], benchmarks).get(state.verdict_key)
     return Status(
-        state.commit,
-        head.title,
-        changes.files() if changes.exist() else [],
-        changes.left_out(),
-        rows,
-        verdict,
-        index.total(),
-        len(index.damaged()),
-        problem,
-        unfinished(repository.home),
-        running(repository.home),
-        remote_difference(repository),
-        _pythons(repository),
-        keep,
-        changes.repositories(),
-        standing(repository, state) if executions else "",
+        commit=state.commit,
+        title=head.title,
+        changes=changes.files() if changes.exist() else [],
+        artefacts=changes.left_out(),
+        rows=rows,
+        verdict=verdict,
+        profiles=index.total(),
+        damaged=len(index.damaged()),
+        problem=problem,
+        unfinished=unfinished(repository.home),
+        running=running(repository.home),
+        remote=remote_difference(repository),
+        pythons=_pythons(repository),
+        keep=keep,
+        repositories=changes.repositories(),
+        standing=standing(repository, state) if executions else "",
     )
 
 

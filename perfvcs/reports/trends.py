@@ -103,17 +103,17 @@ def trends(
     order = list(reversed(commits))
     return [
         MetricTrend(
-            name,
-            jobs[name],
-            collector,
-            places[place],
-            metric,
-            units[key],
-            [
+            label=name,
+            job=jobs[name],
+            collector=collector,
+            environment=places[place],
+            metric=metric,
+            unit=units[key],
+            values=[
                 math.exp(level(sessions[key][commit])) if commit in sessions[key] else None
                 for commit in order
             ],
-            executions[key],
+            executions=executions[key],
         )
         for key in keys
         for name, collector, place, metric in [key]

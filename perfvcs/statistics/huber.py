@@ -89,14 +89,16 @@ def paired(
     estimate = np.where(finite, difference.settled(sample.mean, rounding), np.nan)
     equal, no = np.abs(gaps) <= np.expand_dims(rounding, 1), np.zeros(len(gaps), dtype=np.bool_)
     return Shift(
-        combine(estimate, [variance], [sample.df], confidence),
-        np.where(whole, np.where(equal, 0.0, gaps), np.nan),
-        np.where(whole, np.where(equal, 0.0, drawn), np.nan),
-        np.where(whole, widened(gaps, drawn), np.nan),
-        (drawn != gaps).any(axis=1),
-        np.where(finite, difference.reach(plain.mean, [error], [plain.df], EQUIVALENCE), np.inf),
-        no,
-        no,
+        difference=combine(estimate, [variance], [sample.df], confidence),
+        free=np.where(whole, np.where(equal, 0.0, gaps), np.nan),
+        gaps=np.where(whole, np.where(equal, 0.0, drawn), np.nan),
+        widened=np.where(whole, widened(gaps, drawn), np.nan),
+        drawn=(drawn != gaps).any(axis=1),
+        reach=np.where(
+            finite, difference.reach(plain.mean, [error], [plain.df], EQUIVALENCE), np.inf
+        ),
+        removed=no,
+        lopsided=no,
     )
 
 

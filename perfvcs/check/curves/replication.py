@@ -130,7 +130,15 @@ def lines(sides: Sides) -> ExecutionLines | None:
     ]
     later = _later(sides, members) if sides.case.chosen.paired and not several else None
     return ExecutionLines(
-        counted[0], counted[1], ends, logarithmic, several, (rows[0], rows[1]), members, both, later
+        first=counted[0],
+        second=counted[1],
+        ends=ends,
+        logarithmic=logarithmic,
+        builds=several,
+        rows=(rows[0], rows[1]),
+        members=members,
+        groups=both,
+        later=later,
     )
 
 

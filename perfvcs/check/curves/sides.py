@@ -291,7 +291,15 @@ def _share(case: Case) -> Sides | Change:
         first, second = (replace(side, size=np.ones(len(side.value))) for side in sides)
     unit = float(max(np.abs(first.value).max(), np.abs(second.value).max())) or 1.0
     scaled = [replace(side, value=side.value / unit) for side in (first, second)]
-    return Sides(case, scaled[0], scaled[1], low, high, sized[0], unit)
+    return Sides(
+        case=case,
+        baseline=scaled[0],
+        target=scaled[1],
+        low=low,
+        high=high,
+        sized=sized[0],
+        unit=unit,
+    )
 
 
 def within(side: CasePoints, chosen: Flags) -> CasePoints:

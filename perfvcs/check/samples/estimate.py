@@ -191,7 +191,16 @@ def _rows(
 ) -> list[Estimate]:
     columns = difference.estimate, difference.low, difference.high, difference.p, permuted, widest
     return [
-        Estimate(theta, low, high, p, chance, veto, None if isnan(far) else far, order)
+        Estimate(
+            theta=theta,
+            low=low,
+            high=high,
+            p=p,
+            permutation_p=chance,
+            veto=veto,
+            widest=None if isnan(far) else far,
+            order=order,
+        )
         for theta, low, high, p, chance, far, order in zip(
             *(column.tolist() for column in columns), orders, strict=True
         )

@@ -161,16 +161,16 @@ def _of_value(compared: Compared, newest: NewestValue) -> NewestSession:
     past, place = compared.past, newest.since
     difference = newest.value - newest.expected
     return NewestSession(
-        newest.word,
-        newest.expected,
-        difference,
-        newest.value - newest.high,
-        newest.value - newest.low,
-        newest.chance,
-        newest.support,
-        past.commits[place],
-        past.preceding(place),
-        place <= compared.place,
+        word=newest.word,
+        expected=newest.expected,
+        difference=difference,
+        low=newest.value - newest.high,
+        high=newest.value - newest.low,
+        chance=newest.chance,
+        support=newest.support,
+        since=past.commits[place],
+        preceding=past.preceding(place),
+        earlier=place <= compared.place,
     )
 
 
@@ -190,14 +190,14 @@ def _of_step(compared: Compared, step: ChangePoint, begin: int) -> NewestSession
     support = step.place - begin
     word: Literal["changed", "suspected"] = "changed" if support >= SUPPORT else "suspected"
     return NewestSession(
-        word,
-        step.before,
-        step.effect,
-        low,
-        high,
-        step.p,
-        support,
-        past.commits[step.place],
-        past.preceding(step.place),
-        step.last <= compared.place,
+        word=word,
+        expected=step.before,
+        difference=step.effect,
+        low=low,
+        high=high,
+        chance=step.p,
+        support=support,
+        since=past.commits[step.place],
+        preceding=past.preceding(step.place),
+        earlier=step.last <= compared.place,
     )

@@ -144,7 +144,15 @@ def believe(summary: EvidenceSummary, weights: Floats) -> Belief:
         for commit, (mean, count) in summary.candidates.items()
     }
     error = (2 * summary.variance / summary.pairs) ** 0.5
-    return Belief(jump, change, doubt, moved, summary.effect, error, levels)
+    return Belief(
+        jump=jump,
+        change=change,
+        doubt=doubt,
+        moved=moved,
+        effect=summary.effect,
+        error=error,
+        levels=levels,
+    )
 
 
 class _Transition(NamedTuple):

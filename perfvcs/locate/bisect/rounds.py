@@ -113,7 +113,16 @@ class Search:
         self.seen = Seen(span, begun, exact=exact)
         self.levels: dict[int, float] | None = None
         self.kept = KeptSites()
-        self.on = Searched(rig, self.cell, span, begun, saved, self.seen, self.kept, seed)
+        self.on = Searched(
+            rig=rig,
+            cell=self.cell,
+            span=span,
+            begun=begun,
+            saved=saved,
+            seen=self.seen,
+            kept=self.kept,
+            seed=seed,
+        )
         self.counts = InstructionCounts(self.on, self._weights)
 
     def run(self, budget: float | None = None) -> Outcome:
@@ -143,16 +152,16 @@ class Search:
         self.begun.ended = "" if why == "budget" else why
         self.saved.write()
         return Outcome(
-            decision,
-            why,
-            self.seen.evidence(),
-            self.seen.is_logarithmic(),
-            len(self.seen.blocks),
-            recalled,
-            sum(self.seen.counts().values()),
-            self.seen.values(),
-            self.seen.sides(),
-            self.counts.guide,
+            decision=decision,
+            why=why,
+            evidence=self.seen.evidence(),
+            logarithmic=self.seen.is_logarithmic(),
+            blocks=len(self.seen.blocks),
+            recalled=recalled,
+            executions=sum(self.seen.counts().values()),
+            values=self.seen.values(),
+            sides=self.seen.sides(),
+            guide=self.counts.guide,
         )
 
     def _informed(self) -> Decision:

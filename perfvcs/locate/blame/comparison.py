@@ -86,13 +86,13 @@ class CommitComparison:
                 measured = self._repeated(bench, measured, own)
             if measured.effect.real:
                 explanation = Explanation(
-                    bench,
-                    self.laboratory,
-                    self.gauges,
-                    self.places,
-                    self.profiles[0],
-                    self.counts,
-                    self.ran,
+                    bench=bench,
+                    laboratory=self.laboratory,
+                    gauges=self.gauges,
+                    places=self.places,
+                    first=self.profiles[0],
+                    counts=self.counts,
+                    ran=self.ran,
                 )
                 explanation.explain(measured, counted)
         return measured

@@ -92,7 +92,14 @@ class _Investigation:
         places = Places.of(self.project, a, b, native=not self.laboratory.runs_python())
         gauges = Gauges(self.laboratory, question, request.metric)
         self.comparison = CommitComparison(
-            self.laboratory, a, b, question, gauges, request.delta, places, request.budget
+            laboratory=self.laboratory,
+            a=a,
+            b=b,
+            question=question,
+            gauges=gauges,
+            asked_delta=request.delta,
+            places=places,
+            budget=request.budget,
         )
 
     def run(self) -> Blame:

@@ -143,7 +143,17 @@ class _Reader:
             units[-1][2].extend(lines)
             return
         self.functions.add(name, digest(words), names)
-        self.statements.append(Statement("", digest([kind, name]), (name,), (), False, False, name))
+        self.statements.append(
+            Statement(
+                scope="",
+                digest=digest([kind, name]),
+                binds=(name,),
+                mentions=(),
+                effect=False,
+                main=False,
+                function=name,
+            )
+        )
 
     def _add(
         self,

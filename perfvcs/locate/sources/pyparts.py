@@ -121,14 +121,14 @@ class _Reader:
         content = digest([place.within, *words])
         self.statements.append(
             Statement(
-                place.scope,
-                content,
-                tuple(dict.fromkeys(binds)),
-                tuple(sorted(names)),
-                effect,
-                place.main,
-                function,
-                imports,
+                scope=place.scope,
+                digest=content,
+                binds=tuple(dict.fromkeys(binds)),
+                mentions=tuple(sorted(names)),
+                effect=effect,
+                main=place.main,
+                function=function,
+                imports=imports,
             )
         )
 

@@ -157,16 +157,16 @@ def _newest(given: Levelled, past: PresentLevel, base: int) -> NewestValue | Non
     word: NewestWord = "changed" if since < place or sure else "suspected"
     level, sd = series[base - past.support : since], float(scale[-1])
     return NewestValue(
-        place,
-        value,
-        past.level,
-        past.level - past.tails[False].fence(past.widening),
-        past.level + past.tails[True].fence(past.widening),
-        chance,
-        past.support,
-        word,
-        since,
-        visited(level, series[since:], (past.level, value), sd),
+        place=place,
+        value=value,
+        expected=past.level,
+        low=past.level - past.tails[False].fence(past.widening),
+        high=past.level + past.tails[True].fence(past.widening),
+        chance=chance,
+        support=past.support,
+        word=word,
+        since=since,
+        visited=visited(level, series[since:], (past.level, value), sd),
     )
 
 

@@ -125,13 +125,13 @@ def structure(
         return tuple(names[place] for place in columns)
 
     return Structure(
-        chosen(places.tolist()),
-        places,
-        chosen(np.flatnonzero(~measured).tolist()),
-        chosen(np.flatnonzero(measured & ~changing).tolist()),
-        chosen(gone),
-        tree(distances(pooled[:, places], distance)),
-        complete,
+        counters=chosen(places.tolist()),
+        places=places,
+        unknown=chosen(np.flatnonzero(~measured).tolist()),
+        constant=chosen(np.flatnonzero(measured & ~changing).tolist()),
+        redundant=chosen(gone),
+        tree=tree(distances(pooled[:, places], distance)),
+        complete=complete,
     )
 
 
@@ -190,16 +190,16 @@ def compare(
         test = kolmogorov_smirnov(before[None, :, chosen], after[None, :, chosen])
         clusters.append(
             CounterCluster(
-                tuple(names[place] for place in group),
-                names[chosen],
-                float(test.statistic[0]),
-                float(test.p[0]),
-                _mean(before[:, chosen]),
-                _mean(after[:, chosen]),
-                fitted[chosen],
-                off[chosen],
-                limits[chosen],
-                tuple(errors[chosen]),
+                counters=tuple(names[place] for place in group),
+                target=names[chosen],
+                statistic=float(test.statistic[0]),
+                p=float(test.p[0]),
+                before=_mean(before[:, chosen]),
+                after=_mean(after[:, chosen]),
+                fitted=fitted[chosen],
+                error=off[chosen],
+                threshold=limits[chosen],
+                errors=tuple(errors[chosen]),
             )
         )
     return CounterComparison(shared, (len(before), len(after)), tuple(clusters))

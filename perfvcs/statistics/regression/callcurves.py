@@ -60,4 +60,6 @@ def course(
     )
     positive = at > 0 if (at > 0).sum() > 2 else np.ones(len(at), dtype=bool)
     choice, _ = described(at[positive], mean[positive], count[positive])
-    return SizeCourse(at, low, middle, high, mean, count, choice)
+    return SizeCourse(
+        size=at, low=low, middle=middle, high=high, mean=mean, count=count, choice=choice
+    )

@@ -96,13 +96,13 @@ def pair(
         rests.append(np.bincount(places, rest[rows_of_side], len(counts)) / divisor)
     fine = np.minimum(*counts.T) > 0
     return Pairs(
-        middle[fine],
-        owner[fine],
-        means[0][fine],
-        means[1][fine],
-        (rests[1] - rests[0])[fine],
-        counts[fine],
-        total,
+        x=middle[fine],
+        group=owner[fine],
+        baseline=means[0][fine],
+        target=means[1][fine],
+        difference=(rests[1] - rests[0])[fine],
+        counts=counts[fine],
+        groups=total,
     )
 
 

@@ -125,28 +125,44 @@ def _unknown(model: str, total: int, counts: Indices) -> Fit:
 
     several = np.full((total, max(2, parameters(model))), np.nan)
     return Fit(
-        model,
-        several,
-        several.copy(),
-        column(),
-        column(),
-        column(),
-        column(),
-        counts.copy(),
-        column(),
-        column(),
-        column(),
-        column(),
-        column(),
-        column(),
-        column(),
+        model=model,
+        coefficients=several,
+        errors=several.copy(),
+        r2=column(),
+        log_r2=column(),
+        adjusted_r2=column(),
+        aicc=column(),
+        n=counts.copy(),
+        variance=column(),
+        squares=column(),
+        low=column(),
+        high=column(),
+        weight=column(),
+        centre=column(),
+        spread=column(),
     )
 
 
 def _undefined(model: str, n: Indices, low: Floats, high: Floats) -> Fit:
     """A model that no group has."""
     several, nan = np.full((len(n), max(2, parameters(model))), np.nan), np.full(len(n), np.nan)
-    return Fit(model, several, several, nan, nan, nan, nan, n, nan, nan, low, high, nan, nan, nan)
+    return Fit(
+        model=model,
+        coefficients=several,
+        errors=several,
+        r2=nan,
+        log_r2=nan,
+        adjusted_r2=nan,
+        aicc=nan,
+        n=n,
+        variance=nan,
+        squares=nan,
+        low=low,
+        high=high,
+        weight=nan,
+        centre=nan,
+        spread=nan,
+    )
 
 
 def _fit(block: RowBlock, models: Sequence[str]) -> Iterator[tuple[str, Fit]]:
@@ -296,21 +312,21 @@ def _bent(block: RowBlock, flat: FittedLine, low: Floats, high: Floats) -> Fit:
         np.where(defined[:, None], column, np.nan) for column in (curve.coefficients, errors)
     )
     return Fit(
-        FULL_QUADRATIC,
-        coefficients,
-        errors,
-        r2,
-        nothing,
-        adjusted,
-        aicc,
-        n,
-        variance,
-        squares,
-        low,
-        high,
-        nothing,
-        nothing,
-        nothing,
+        model=FULL_QUADRATIC,
+        coefficients=coefficients,
+        errors=errors,
+        r2=r2,
+        log_r2=nothing,
+        adjusted_r2=adjusted,
+        aicc=aicc,
+        n=n,
+        variance=variance,
+        squares=squares,
+        low=low,
+        high=high,
+        weight=nothing,
+        centre=nothing,
+        spread=nothing,
     )
 
 

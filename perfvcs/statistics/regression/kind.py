@@ -308,12 +308,36 @@ def _candidates(pairs: Pairs, weights: Floats, names: Sequence[str]) -> Iterator
         line = fits[name]
         first, second = line.coefficients.T
         if name == "constant":
-            yield KindFit(name, 1, line.squares, first, line.errors[:, 0], zero, nan)
+            yield KindFit(
+                kind=name,
+                parameters=1,
+                squares=line.squares,
+                coefficient=first,
+                error=line.errors[:, 0],
+                offset=zero,
+                shape=nan,
+            )
         elif name in SHAPED:
-            yield KindFit(name, 2, line.squares, first, line.errors[:, 0], zero, second)
+            yield KindFit(
+                kind=name,
+                parameters=2,
+                squares=line.squares,
+                coefficient=first,
+                error=line.errors[:, 0],
+                offset=zero,
+                shape=second,
+            )
         else:
             yield _through(name, pairs, weights)
-            yield KindFit(name, 2, line.squares, second, line.errors[:, 1], first, nan)
+            yield KindFit(
+                kind=name,
+                parameters=2,
+                squares=line.squares,
+                coefficient=second,
+                error=line.errors[:, 1],
+                offset=first,
+                shape=nan,
+            )
 
 
 def _through(name: str, pairs: Pairs, weights: Floats) -> KindFit:
@@ -328,11 +352,11 @@ def _through(name: str, pairs: Pairs, weights: Floats) -> KindFit:
         n = np.bincount(pairs.group, minlength=pairs.groups)
         error = np.sqrt(squares / np.maximum(n - 1, 1) / length)
     return KindFit(
-        name,
-        1,
-        np.where(length > 0, squares, np.nan),
-        b,
-        error,
-        np.zeros(pairs.groups),
-        np.full(pairs.groups, np.nan),
+        kind=name,
+        parameters=1,
+        squares=np.where(length > 0, squares, np.nan),
+        coefficient=b,
+        error=error,
+        offset=np.zeros(pairs.groups),
+        shape=np.full(pairs.groups, np.nan),
     )
