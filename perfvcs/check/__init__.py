@@ -23,8 +23,12 @@ from perfvcs.profile import Profile
 from perfvcs.profile.summary import Header, Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from perfvcs.check.assignment import Assigned
+    from perfvcs.check.case import Case
+    from perfvcs.check.doubts import Doubts
+    from perfvcs.check.method import Method
     from perfvcs.profile.rules import Rules
 
 __all__ = [
@@ -71,17 +75,54 @@ def compare(
     one session. Raises UsageError for an unknown method or a number out of range.
     """
     from perfvcs.check.assignment import Assigned, assign
-    from perfvcs.check.bounds import key, settle
-    from perfvcs.check.doubts import doubted, doubts
-    from perfvcs.check.executedwork import beside
+    from perfvcs.check.doubts import doubts
     from perfvcs.check.limits import limits
     from perfvcs.check.matching import match, renamings
-    from perfvcs.check.method import NO_DELTA, WITHOUT_DELTA, prepared
+    from perfvcs.check.method import prepared
     from perfvcs.check.overall import unreliable
     from perfvcs.check.rows import ProfileRows
-    from perfvcs.plugins.collector import DIVIDED
     from perfvcs.profile.rules import Rules
 
+    alpha = 1 - confidence if alpha is None else alpha
+    _require_possible(delta, within, confidence, alpha)
+    rule = prepared(method, delta, confidence, alpha)
+    given: dict[int, Profile] = {}
+    sides = [_side(side, given) for side in (baseline, target)]
+    rows = ProfileRows(given, read)
+    cases, unjudged = match(sides[0], sides[1], history or {}, rows, same_machine=same_machine)
+    by_rule = method == "auto" and rules is not None and rules.rules
+    judges = (
+        assign(cases, rules or Rules(), delta, confidence, alpha)
+        if by_rule
+        else [Assigned(rule, cases, {}, {})]
+    )
+    doubt = doubts(cases)
+    changes, methods = _judged(judges, within, delta, doubt)
+    divided = _divided(sides)
+    changes = _beside_work(unjudged + changes, sides, divided)
+    revisions = [side[0].header.commit if side else "" for side in sides]
+    return Report(
+        baseline=revisions[0],
+        target=revisions[1],
+        method=method,
+        changes=sorted(changes, key=rank),
+        foreign=_foreign(sides),
+        failures=unreliable(*sides),
+        renamed=renamings(*sides),
+        overall=_overall(cases, judges, changes, divided, doubt) if overall else [],
+        remarks=doubt.remarks,
+        outputs=doubt.outputs,
+        wrong=doubt.wrong,
+        left=doubt.left,
+        limits=limits(sides[0], sides[1], rules, rows) if rules is not None else [],
+        judged_by=JudgedBy(remark=ASSUMED if same_machine else ""),
+        unused=_unused(methods),
+    )
+
+
+def _require_possible(
+    delta: float | None, within: float | None, confidence: float, alpha: float
+) -> None:
     _require(
         delta is None or (math.isfinite(delta) and delta >= 0),
         f"delta is {delta}: give a share such as 0.01 for 1 %",
@@ -93,86 +134,99 @@ def compare(
         0 < confidence < 1,
         f"confidence is {confidence}: give a share between 0 and 1, such as 0.99",
     )
-    alpha = 1 - confidence if alpha is None else alpha
     _require(0 < alpha < 1, f"alpha is {alpha}: give a probability between 0 and 1, such as 0.01")
-    rule = prepared(method, delta, confidence, alpha)
-    given: dict[int, Profile] = {}
-    sides = [_side(side, given) for side in (baseline, target)]
-    rows = ProfileRows(given, read)
-    cases, changes = match(sides[0], sides[1], history or {}, rows, same_machine=same_machine)
-    by_rule = method == "auto" and rules is not None and rules.rules
-    judges = (
-        assign(cases, rules or Rules(), delta, confidence, alpha)
-        if by_rule
-        else [Assigned(rule, cases, {}, {})]
-    )
-    doubt = doubts(cases)
-    unjudged: set[Change] = set()
+
+
+def _require(holds: object, message: str) -> None:
+    if not holds:
+        raise UsageError(message)
+
+
+def _judged(
+    judges: Sequence[Assigned], within: float | None, delta: float | None, doubt: Doubts
+) -> tuple[list[Change], dict[str, set[str]]]:
+    """The verdicts of all methods, and which methods were asked for a delta, by what asked."""
+    from perfvcs.check.bounds import key, settle
+    from perfvcs.check.doubts import doubted
+
     option = "" if delta is None else f"--delta {100 * delta:g}"
-    methods: dict[str, set[str]] = {}  # by who asked for a delta
+    changes: list[Change] = []
+    unjudged: set[Change] = set()
+    methods: dict[str, set[str]] = {}
     for judge, members, bounds, asked in judges:
-        judged = judge.compare(members)
-        if wrong := [str(change.word) for change in judged if change.word not in VERDICT_WORDS]:
-            raise UsageError(
-                f"{type(judge).__name__} gives the verdict `{wrong[0]:.80}`, not one of"
-                f" {', '.join(VERDICT_WORDS)}"
-            )
-        settled = settle(judged, within, bounds)
+        settled = doubted(settle(_compared(judge, members), within, bounds), doubt.running)
         # what needed no judging, such as a size that is new, comes from every method that was asked
-        settled = doubted(settled, doubt.running)
         changes += [change for change in settled if change.method or change not in unjudged]
         unjudged.update(change for change in settled if not change.method)
         for change in settled:
             if change.method:
                 methods.setdefault(asked.get(key(change), option), set()).add(change.method)
-    drawn = _jobs(sides, "layouts", "drawn") | _jobs(sides, "heap", "shuffled")
-    by_unit = {
-        measured.header.job.key
-        for side in sides
-        for measured in side
-        if measured.header.job.engine.endswith(DIVIDED)
-    }
-    changes = beside(changes, drawn, _jobs(sides, "python"), by_unit)
-    jobs: list[Overall] = []
-    if overall:
-        from perfvcs.check.overall import overalls
-        from perfvcs.check.percentiles import is_of_percentiles
+    return changes, methods
 
-        percentiles = [case for judge in judges for case in judge.cases if is_of_percentiles(case)]
-        summed = [case for case in (*cases, *percentiles) if case.series not in by_unit]
-        jobs = [
-            whole
-            for whole in overalls(summed, changes)
-            if not doubt.running.keys() & {*whole.series}
-        ]
-    revisions = [side[0].header.commit if side else "" for side in sides]
-    foreign = {
-        measured.header.job.key
-        for side in sides
-        for measured in side
-        if measured.header.collected.is_foreign
-    }
-    return Report(
-        baseline=revisions[0],
-        target=revisions[1],
-        method=method,
-        changes=sorted(changes, key=rank),
-        foreign=sorted(foreign),
-        failures=unreliable(*sides),
-        renamed=renamings(*sides),
-        overall=jobs,
-        remarks=doubt.remarks,
-        outputs=doubt.outputs,
-        wrong=doubt.wrong,
-        left=doubt.left,
-        limits=limits(sides[0], sides[1], rules, rows) if rules is not None else [],
-        judged_by=JudgedBy(remark=ASSUMED if same_machine else ""),
-        unused=[
-            f"{who} changes nothing: {NO_DELTA}"
-            for who, used in methods.items()
-            if who and used <= WITHOUT_DELTA
-        ],
-    )
+
+def _compared(judge: Method, cases: Sequence[Case]) -> list[Change]:
+    """What a method says; it may be somebody's plugin."""
+    judged = judge.compare(cases)
+    if wrong := [str(change.word) for change in judged if change.word not in VERDICT_WORDS]:
+        raise UsageError(
+            f"{type(judge).__name__} gives the verdict `{wrong[0]:.80}`, not one of"
+            f" {', '.join(VERDICT_WORDS)}"
+        )
+    return judged
+
+
+def _unused(methods: Mapping[str, set[str]]) -> list[str]:
+    """Which wish for a delta meets only methods that have none."""
+    from perfvcs.check.method import NO_DELTA, WITHOUT_DELTA
+
+    return [
+        f"{who} changes nothing: {NO_DELTA}"
+        for who, used in methods.items()
+        if who and used <= WITHOUT_DELTA
+    ]
+
+
+def _beside_work(
+    changes: Sequence[Change], sides: Sequence[Sequence[Measured]], divided: set[str]
+) -> list[Change]:
+    """Verdicts on times, judged beside what was executed."""
+    from perfvcs.check.executedwork import beside
+
+    drawn = _jobs(sides, "layouts", "drawn") | _jobs(sides, "heap", "shuffled")
+    return beside(changes, drawn, _jobs(sides, "python"), divided)
+
+
+def _overall(
+    cases: Sequence[Case],
+    judges: Sequence[Assigned],
+    changes: Sequence[Change],
+    divided: set[str],
+    doubt: Doubts,
+) -> list[Overall]:
+    """What each job did as a whole, but for jobs whose sides did not run the same."""
+    from perfvcs.check.overall import overalls
+    from perfvcs.check.percentiles import is_of_percentiles
+
+    percentiles = [case for judge in judges for case in judge.cases if is_of_percentiles(case)]
+    summed = [case for case in (*cases, *percentiles) if case.series not in divided]
+    wholes = overalls(summed, changes)
+    return [whole for whole in wholes if not doubt.running.keys() & {*whole.series}]
+
+
+def _divided(sides: Sequence[Sequence[Measured]]) -> set[str]:
+    """The keys of jobs whose engine divides what it counts among units."""
+    from perfvcs.plugins.collector import DIVIDED
+
+    return {header.job.key for header in _headers(sides) if header.job.engine.endswith(DIVIDED)}
+
+
+def _foreign(sides: Sequence[Sequence[Measured]]) -> list[str]:
+    """The keys of jobs that another tool measured."""
+    return sorted({header.job.key for header in _headers(sides) if header.collected.is_foreign})
+
+
+def _headers(sides: Sequence[Sequence[Measured]]) -> Iterator[Header]:
+    return (measured.header for side in sides for measured in side)
 
 
 def _side(
@@ -195,13 +249,7 @@ def _measured(side: Measured | Profile, given: dict[int, Profile]) -> Measured:
 def _jobs(sides: Sequence[Sequence[Measured]], field: str, value: str = "") -> set[str]:
     """The jobs, by label, whose environment has a field, with this value if one is given."""
     return {
-        measured.header.job.label
-        for side in sides
-        for measured in side
-        if (found := measured.header.environment.fields.get(field)) and value in ("", found)
+        header.job.label
+        for header in _headers(sides)
+        if (found := header.environment.fields.get(field)) and value in ("", found)
     }
-
-
-def _require(holds: object, message: str) -> None:
-    if not holds:
-        raise UsageError(message)

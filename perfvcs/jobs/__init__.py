@@ -96,28 +96,8 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
     workloads: list[Workload | None] = [None]
     if table.workloads is not None:
         workloads = [workload for entry in table.workloads for workload in parse(entry)]
-    for key, values in (
-        ("cmd", commands),
-        ("args", table.args),
-        ("workloads", workloads),
-        ("collectors", table.collectors),
-    ):
-        if not values:
-            raise BadConfig(f"{place}: `{key}` is empty, so there is nothing to run")
     executions, auto = _executions(table)
-    _count("executions", executions, 1, MAX_COUNT, place)
-    _count("warmup", table.warmup, 0, MAX_COUNT, place)
-    _count("binaries", table.binaries, 1, 1000, place)
-    _count("retries", table.retries, 0, 1000, place)
-    if len(table.name) > MAX_NAME:
-        raise BadConfig(f"{place[:40]}...: `name` has over {MAX_NAME:,} characters: shorten it")
-    for text in [*commands, *table.args]:
-        split = words(text, place, program=text in commands)
-        # an operator that stands by itself and without quotes
-        if not table.shell and (operators := SHELL_WORDS.intersection(split, text.split())):
-            raise BadConfig(
-                f"{place}: `{min(operators)}` in {text!r} needs a shell: add `shell = true`"
-            )
+    _require_possible(table, commands, workloads, executions, place)
     pythons: list[str | None] = [None]
     if config.python and config.python.versions:
         pythons = list(config.python.versions)
@@ -167,6 +147,40 @@ def _cells(config: Config, table: JobTable, room: int) -> list[Cell]:
         )
         for command, args, workload, python, (member, design) in product(*axes)
     ]
+
+
+def _require_possible(
+    table: JobTable,
+    commands: Sequence[str],
+    workloads: Sequence[Workload | None],
+    executions: int,
+    place: str,
+) -> None:
+    """Raise BadConfig for a job without a command, with an impossible number, or with words that
+    only a shell understands.
+    """
+    axes = {
+        "cmd": commands,
+        "args": table.args,
+        "workloads": workloads,
+        "collectors": table.collectors,
+    }
+    for key, values in axes.items():
+        if not values:
+            raise BadConfig(f"{place}: `{key}` is empty, so there is nothing to run")
+    _count("executions", executions, 1, MAX_COUNT, place)
+    _count("warmup", table.warmup, 0, MAX_COUNT, place)
+    _count("binaries", table.binaries, 1, 1000, place)
+    _count("retries", table.retries, 0, 1000, place)
+    if len(table.name) > MAX_NAME:
+        raise BadConfig(f"{place[:40]}...: `name` has over {MAX_NAME:,} characters: shorten it")
+    for text in [*commands, *table.args]:
+        split = words(text, place, program=text in commands)
+        # an operator that stands by itself and without quotes
+        if not table.shell and (operators := SHELL_WORDS.intersection(split, text.split())):
+            raise BadConfig(
+                f"{place}: `{min(operators)}` in {text!r} needs a shell: add `shell = true`"
+            )
 
 
 def _result(table: JobTable, collector: str) -> ResultPlan:

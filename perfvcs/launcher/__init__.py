@@ -4,7 +4,6 @@ compiler.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import signal
@@ -12,11 +11,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from perfvcs.launcher.descriptors import NONE, LaunchDescriptors
 from perfvcs.launcher.execution import (
     STREAM_BYTES,
     Execution,
@@ -143,22 +142,10 @@ def launch(
     the system refuses to start the command, LaunchError where the launcher itself was killed; a
     command that fails is not an error here.
     """
-    cpus, grace, patience = options.cpus, options.grace, options.patience
-    output, errors = options.output, options.errors
     program = _prepared()[0]
     check_start(argv, cwd)
     tail = StreamTail()
-    # A file and not a pipe takes the report: its first line comes while the command runs, and must
-    # not wake us up.
-    report = _unnamed("perfvcs-report")
-    environment = _unnamed("perfvcs-environment")
-    readings = _unnamed("perfvcs-pace") if options.pace else -1
-    alive, launcher_alive = os.pipe()
-    stderr, launcher_stderr = os.pipe()
-    stdout, launcher_stdout = _wide_pipe() if options.take else (-1, -1)
-    descriptors = {report, environment, alive, launcher_alive, stderr, launcher_stderr}
-    descriptors |= {readings} if options.pace else set()
-    descriptors |= {stdout, launcher_stdout} if options.take else set()
+    between = LaunchDescriptors(with_output=options.take is not None, with_pace=options.pace)
     process: subprocess.Popen[bytes] | None = None
     # Ctrl-C between the start of the launcher and the moment that we know its number would leave it
     # running. What we ignore (nohup) is not blocked: the launcher, in our group until it has its
@@ -166,94 +153,82 @@ def launch(
     heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, heard)
     try:
-        with open(environment, "wb", closefd=False) as file:
+        with open(between.environment, "wb", closefd=False) as file:
             file.write(_block(argv, env))
-        numbers = [
-            report,
-            environment,
-            launcher_alive,
-            readings,
-            os.getpid(),
-            round(min(timeout, FOREVER) * 1000),
-            round(grace * 1000),
-            round(patience * 1000),
-            int(options.aslr),
-        ]
-        # Python needs the variables that found its own libraries
-        first, variables = (
-            ([str(program)], {}) if program else (PYTHON_LAUNCHER, children.released(os.environ))
-        )
-        command = [
-            *options.within,
-            *first,
-            *map(str, numbers),
-            ",".join(map(str, cpus)) or "-",
-            *argv,
-        ]
-        shared = (report, environment, launcher_alive, *options.pass_fds)
-        shared += (readings,) if options.pace else ()
-        said_to = errors if errors is not None else output
-        written_to = output if output is not None else launcher_stdout
-        try:
-            process = subprocess.Popen(
-                command,
-                cwd=cwd,
-                env=variables,
-                start_new_session=True,
-                pass_fds=shared,
-                stdin=subprocess.DEVNULL if options.stdin is None else options.stdin,
-                stdout=subprocess.DEVNULL if written_to < 0 else written_to,
-                stderr=launcher_stderr if said_to is None else said_to,
-            )
-        except OSError as error:
-            raise not_started(argv, error.errno or 0) from None
-        except ValueError as error:
-            raise NotStarted(
-                f"cannot run {name_command(argv)}: {error} in its arguments: remove it"
-            ) from None
-        for descriptor in {launcher_alive, launcher_stderr, launcher_stdout} & descriptors:
-            descriptors.remove(descriptor)
-            os.close(descriptor)
+        process = _start(argv, cwd, program, between, timeout, options)
+        between.give_away()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         if options.started is not None:
             options.started(process.pid)
-        _follow(
-            process,
-            alive,
-            stderr,
-            tail,
-            time.monotonic() + timeout + grace + patience + LAUNCHER_SECONDS,
-            options.watch,
-            _Output(stdout, options.take) if options.take else None,
-        )
-        code, reported = process.wait(), read_report(report)
+        until = time.monotonic() + timeout + options.grace + options.patience + LAUNCHER_SECONDS
+        _follow(process, between, tail, until, options)
+        code, reported = process.wait(), read_report(between.report)
         if "end" not in reported:
-            stop_orphans(reported.get("pid", 0), stderr)
+            stop_orphans(reported.get("pid", 0), between.stderr)
         return executed(
             argv,
-            cpus,
+            options.cpus,
             reported,
             code,
-            tail.rest(stderr),
-            Pace.of(readings) if options.pace and program else None,
-            left_running(report),
+            stderr=tail.rest(between.stderr),
+            pace=Pace.of(between.readings) if options.pace and program else None,
+            left=left_running(between.report),
         )
     finally:
         if process is not None and process.returncode is None:
-            _end(process, report, stderr)
-        for descriptor in descriptors:
-            os.close(descriptor)
+            _end(process, between.report, between.stderr)
+        between.close()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _unnamed(name: str) -> int:
-    """A file without a path, in memory where the system has such."""
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create(name)
-    import tempfile
+def _numbers(between: LaunchDescriptors, timeout: float, options: LaunchOptions) -> list[int]:
+    """The first words of the launcher, in its order; all times are milliseconds."""
+    return [
+        between.report,
+        between.environment,
+        between.launcher_alive,
+        between.readings,
+        os.getpid(),
+        round(min(timeout, FOREVER) * 1000),
+        round(options.grace * 1000),
+        round(options.patience * 1000),
+        int(options.aslr),
+    ]
 
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
+
+def _start(
+    argv: Sequence[str],
+    cwd: Path,
+    program: Path | None,
+    between: LaunchDescriptors,
+    timeout: float,
+    options: LaunchOptions,
+) -> subprocess.Popen[bytes]:
+    """Start the launcher, which starts the command."""
+    first, variables = [str(program)], {}
+    if program is None:  # Python needs the variables that found its own libraries
+        first, variables = PYTHON_LAUNCHER, children.released(os.environ)
+    numbers = map(str, _numbers(between, timeout, options))
+    cpus = ",".join(map(str, options.cpus)) or "-"
+    output = between.launcher_stdout if options.output is None else options.output
+    errors = options.output if options.errors is None else options.errors
+    try:
+        return subprocess.Popen(
+            [*options.within, *first, *numbers, cpus, *argv],
+            cwd=cwd,
+            env=variables,
+            start_new_session=True,
+            pass_fds=(*between.shared(), *options.pass_fds),
+            stdin=subprocess.DEVNULL if options.stdin is None else options.stdin,
+            stdout=subprocess.DEVNULL if output == NONE else output,
+            stderr=between.launcher_stderr if errors is None else errors,
+        )
+    except OSError as error:
+        raise not_started(argv, error.errno or 0) from None
+    except ValueError as error:
+        raise NotStarted(
+            f"cannot run {name_command(argv)}: {error} in its arguments: remove it"
+        ) from None
 
 
 def _block(argv: Sequence[str], env: Mapping[str, str]) -> bytes:
@@ -271,17 +246,17 @@ def _block(argv: Sequence[str], env: Mapping[str, str]) -> bytes:
 
 def _follow(
     process: subprocess.Popen[bytes],
-    alive: int,
-    stderr: int,
+    between: LaunchDescriptors,
     tail: StreamTail,
     until: float,
-    watch: Callable[[], None] | None,
-    output: _Output | None,
+    options: LaunchOptions,
 ) -> None:
     """Keep standard error, and the output, flowing until the launcher ends, or until ``until``
     (monotonic seconds), when it is killed.
     """
-    pause = 1.0 if watch is None else WATCH_SECONDS
+    alive, stderr = between.alive, between.stderr
+    output = _Output(between.stdout, options.take) if options.take else None
+    pause = 1.0 if options.watch is None else WATCH_SECONDS
     poll = select.poll()
     poll.register(alive, select.POLLIN)
     poll.register(stderr, select.POLLIN)
@@ -291,8 +266,8 @@ def _follow(
         # A fork of this process by another thread may hold the pipe too: then the process itself
         # has to be asked.
         events = poll.poll(pause * 1000)
-        if watch is not None:
-            watch()
+        if options.watch is not None:
+            options.watch()
         ready = {descriptor for descriptor, _ in events}
         if alive in ready or (not events and process.poll() is not None):
             if output is not None:
@@ -322,18 +297,6 @@ class _Output(NamedTuple):
         for _ in range(STREAM_BYTES // PIPE_BYTES):
             if not self.read():
                 break
-
-
-def _wide_pipe() -> tuple[int, int]:
-    """A pipe whose reading end does not block, as wide as everybody may have it, so that a program
-    that writes much waits little.
-    """
-    ends = os.pipe()
-    if hasattr(fcntl, "F_SETPIPE_SZ"):
-        with suppress(OSError):  # pipes of this user have all the memory that they may
-            fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, STREAM_BYTES)
-    os.set_blocking(ends[0], False)
-    return ends
 
 
 def _end(process: subprocess.Popen[bytes], report: int, stderr: int) -> None:

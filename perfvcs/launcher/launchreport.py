@@ -83,57 +83,9 @@ def executed(
     Raises NotStarted where the system refused to start the command on the processors ``cpus``, and
     LaunchError where the report is not whole.
     """
-    if FOREIGN in numbers:
-        raise LaunchError(
-            f"{name_command(argv)}: something else wrote into the launcher's report: does it write"
-            " to the files of other processes?"
-        )
-    if "exec" in numbers:
-        raise not_started(argv, numbers["exec"])
-    if "pin" in numbers:
-        if sys.platform != "linux":
-            raise NotStarted('processes cannot be pinned here: set pin = "none"')
-        allowed = ",".join(map(str, processors()))
-        raise NotStarted(
-            f"cannot pin to the processors {','.join(map(str, cpus))}: this process may use"
-            f" {allowed}: choose among those"
-        )
-    if "aslr" in numbers:
-        raise NotStarted(
-            "address space randomisation cannot be switched off here (containers often forbid it):"
-            " leave it on"
-        )
-    if "setup" in numbers:
-        raise NotStarted(
-            f"cannot run {name_command(argv)}: {errno.errorcode.get(numbers['setup'], '?')} while"
-            " preparing: try again"
-        )
-    if "stuck" in numbers:
-        raise LaunchError(
-            f"{name_command(argv)} timed out and does not die of SIGKILL: look at process"
-            f" {numbers['pid']}"
-        )
-    if "interrupted" in numbers:
-        raise LaunchError(
-            f"{name_command(argv)} was stopped: the launcher got"
-            f" {name_signal(numbers['interrupted'])}: start it again"
-        )
-    if "end" not in numbers:
-        how = name_signal(-code) if code < 0 else f"exit status {code}"
-        raise LaunchError(
-            f"{name_command(argv)}: the launcher ended with {how}: does the command kill its"
-            " parent? then wrap it"
-        )
-    if numbers.get("perfvcs-launcher") != VERSION:
-        raise LaunchError(
-            f"the launcher speaks version {numbers.get('perfvcs-launcher')}: remove it from the"
-            " cache folder"
-        )
-    if missing := ", ".join(name for name in NEEDED if name not in numbers):
-        raise LaunchError(
-            f"the launcher's report lacks {missing}: something else wrote into it: start the"
-            " command again"
-        )
+    _require_own(argv, numbers)
+    _require_started(argv, cpus, numbers)
+    _require_ended(argv, numbers, code)
     seconds = {
         name: numbers[name] / 1e9 if name in numbers else None
         for name in ("run_delay", "wake_delay", "pressure", "steal", "adopted")
@@ -161,6 +113,69 @@ def executed(
         pace=pace,
         **seconds,
     )
+
+
+def _require_own(argv: Sequence[str], numbers: Mapping[str, int]) -> None:
+    """Raise LaunchError where something else wrote into the report."""
+    if FOREIGN in numbers:
+        raise LaunchError(
+            f"{name_command(argv)}: something else wrote into the launcher's report: does it write"
+            " to the files of other processes?"
+        )
+
+
+def _require_started(argv: Sequence[str], cpus: Sequence[int], numbers: Mapping[str, int]) -> None:
+    """Raise NotStarted where the system refused what the command was to have."""
+    if "exec" in numbers:
+        raise not_started(argv, numbers["exec"])
+    if "pin" in numbers:
+        if sys.platform != "linux":
+            raise NotStarted('processes cannot be pinned here: set pin = "none"')
+        allowed = ",".join(map(str, processors()))
+        raise NotStarted(
+            f"cannot pin to the processors {','.join(map(str, cpus))}: this process may use"
+            f" {allowed}: choose among those"
+        )
+    if "aslr" in numbers:
+        raise NotStarted(
+            "address space randomisation cannot be switched off here (containers often forbid it):"
+            " leave it on"
+        )
+    if "setup" in numbers:
+        raise NotStarted(
+            f"cannot run {name_command(argv)}: {errno.errorcode.get(numbers['setup'], '?')} while"
+            " preparing: try again"
+        )
+
+
+def _require_ended(argv: Sequence[str], numbers: Mapping[str, int], code: int) -> None:
+    """Raise LaunchError where the launcher was killed, or its report is not whole."""
+    if "stuck" in numbers:
+        raise LaunchError(
+            f"{name_command(argv)} timed out and does not die of SIGKILL: look at process"
+            f" {numbers['pid']}"
+        )
+    if "interrupted" in numbers:
+        raise LaunchError(
+            f"{name_command(argv)} was stopped: the launcher got"
+            f" {name_signal(numbers['interrupted'])}: start it again"
+        )
+    if "end" not in numbers:
+        how = name_signal(-code) if code < 0 else f"exit status {code}"
+        raise LaunchError(
+            f"{name_command(argv)}: the launcher ended with {how}: does the command kill its"
+            " parent? then wrap it"
+        )
+    if numbers.get("perfvcs-launcher") != VERSION:
+        raise LaunchError(
+            f"the launcher speaks version {numbers.get('perfvcs-launcher')}: remove it from the"
+            " cache folder"
+        )
+    if missing := ", ".join(name for name in NEEDED if name not in numbers):
+        raise LaunchError(
+            f"the launcher's report lacks {missing}: something else wrote into it: start the"
+            " command again"
+        )
 
 
 DEATH_PATIENCE = 5.0  # seconds that processes get to die after SIGKILL

@@ -44,40 +44,19 @@ def measure(
     """
     from perfvcs.measure.campaign import settle
     from perfvcs.measure.counting import count
-    from perfvcs.measure.product import read_all
-    from perfvcs.measure.rig import product_states
-    from perfvcs.measure.storedsession import outdated
 
     repository = rig.repository
     if not request.committed:
         _learn(rig, revisions, request)
-    if request.against:
-        (name,) = revisions or ("HEAD",)
-        baseline = (
-            State(repository.project.resolve(name))
-            if request.committed
-            else repository.current(name)
-        )
-        (target,) = product_states(baseline.commit, read_all(request.against, repository.project))
-        pair = ComparedPair(baseline, target)
-    else:
-        pair = measured(repository, revisions, committed=request.committed)
-        baseline, target = pair.baseline, pair.target
-    if pair.why:
-        rig.progress.say(f"comparing {baseline.name} with {target.name}: {pair.why}")
+    pair = _pair(rig, revisions, request)
+    baseline, target = pair.baseline, pair.target
     why = "" if pair.usual else pair.why
-    # before any version runs, which could write to these files
-    criteria, _ = (
-        repository.criteria(baseline, target, committed=request.committed),
-        repository.acceptances,
-    )
+    # both are read before any version runs, which could write to these files
+    criteria = repository.criteria(baseline, target, committed=request.committed)
+    _ = repository.acceptances
     if select is not None:
         request = selected(rig, request, [(baseline, target)], select)
-    settled = [] if request.executions else _settled(repository, baseline, target, criteria, asked)
-    if settled:
-        sides = [repository.measured(state) for state in (baseline, target)]
-        other_builds = outdated(sides, rig.config, request.apply(rig.config)[0])
-        settled = [job for job in settled if job not in other_builds]
+    settled = _settled_alike(rig, pair, request, criteria, asked)
     remaining = replace(request, settled=tuple(settled))
     cells, _ = remaining.apply(rig.config)
     if not cells:
@@ -92,11 +71,8 @@ def measure(
     count(rig, (baseline, target), remaining, outcome, session, monotonic() - began)
     if not outcome.profiles:
         outcome.raise_failures()
-        raise NothingToCompare(
-            next(
-                iter(outcome.warnings), f"nothing was measured on {target.name}: see `perf status`"
-            )
-        )
+        nothing = f"nothing was measured on {target.name}: see `perf status`"
+        raise NothingToCompare(next(iter(outcome.warnings), nothing))
     try:
         report = repository.compare(
             baseline, target, asked, session=session, settled=settled, criteria=criteria
@@ -108,6 +84,43 @@ def measure(
     report = inheriting(repository, report, target) if select is not None else report
     remember(repository, baseline, target, msgspec.json.encode(report))
     return Check(repository, baseline, target, report, outcome, why)
+
+
+def _pair(rig: Rig, revisions: tuple[str, ...], request: Request) -> ComparedPair:
+    """What is compared: two revisions, or one with a product that is built already."""
+    from perfvcs.measure.product import read_all
+    from perfvcs.measure.rig import product_states
+
+    repository = rig.repository
+    if request.against:
+        (name,) = revisions or ("HEAD",)
+        if request.committed:
+            baseline = State(repository.project.resolve(name))
+        else:
+            baseline = repository.current(name)
+        products = read_all(request.against, repository.project)
+        (target,) = product_states(baseline.commit, products)
+        return ComparedPair(baseline, target)
+    pair = measured(repository, revisions, committed=request.committed)
+    if pair.why:
+        rig.progress.say(f"comparing {pair.baseline.name} with {pair.target.name}: {pair.why}")
+    return pair
+
+
+def _settled_alike(
+    rig: Rig, pair: ComparedPair, request: Request, criteria: Criteria, asked: CheckRequest
+) -> list[str]:
+    """The jobs that what is stored decides, and whose builds are still those that were measured."""
+    from perfvcs.measure.storedsession import outdated
+
+    if request.executions:
+        return []
+    settled = _settled(rig.repository, pair.baseline, pair.target, criteria, asked)
+    if not settled:
+        return []
+    sides = [rig.repository.measured(state) for state in (pair.baseline, pair.target)]
+    other_builds = outdated(sides, rig.config, request.apply(rig.config)[0])
+    return [job for job in settled if job not in other_builds]
 
 
 def _learn(rig: Rig, revisions: Sequence[str], request: Request) -> None:
