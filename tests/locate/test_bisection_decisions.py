@@ -156,6 +156,15 @@ def test_two_steps_are_both_named():
     assert (decision.step.why, set(decision.named)) == ("found", {20, 45})
 
 
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.filterwarnings("error")
+def test_a_step_that_was_nearly_undone_later_is_named_however_far_it_went(exact):
+    levels = step_at(30, size=0.17) - step_at(50, size=0.163)
+    rules = StoppingRules(least=0.0001)
+    decision, _ = search(levels, 1, rules=rules, exact=exact, spread=0.0 if exact else 0.0002)
+    assert decision.step.why == "found" and 30 in decision.named
+
+
 @pytest.mark.parametrize(("count", "most"), [(8, 5), (16, 6), (64, 8)])
 def test_values_that_hardly_vary_do_not_lead_to_a_build_of_every_commit(count, most):
     decision, evidence = search(step_at(count // 2, count, 1.0), 1, spread=0.005)

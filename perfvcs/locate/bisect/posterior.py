@@ -331,8 +331,13 @@ def _stepped(step: float, count: int, grid: Floats, summary: EvidenceSummary) ->
 def _t(square: Floats, free: int) -> Floats:
     """Student's density but for a factor, at most 1: the variance is estimated.
 
-    Never so small that it rules anything out.
+    It is relative to that of the nearest level, since a value far from all levels would be
+    impossible at each. Never so small that it rules anything out.
     """
-    density = (1 + square / free) ** (-(free + 1) / 2) if free < 200 else np.exp(-square / 2)
-    likely: Floats = np.maximum(density / density.max(), 1e-12)
+    nearest = square.min()
+    if free < 200:
+        density = ((1 + square / free) / (1 + nearest / free)) ** (-(free + 1) / 2)
+    else:
+        density = np.exp((nearest - square) / 2)
+    likely: Floats = np.maximum(density, 1e-12)
     return likely
