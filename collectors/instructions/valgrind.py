@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from perfvcs.collectors._shared import symbols
-from perfvcs.collectors._shared.commandrun import launched, mentions, shebang
+from perfvcs.collectors._shared.commandrun import launched, mentions
 from perfvcs.collectors._shared.testing.oneunit import Undivided, UnitAmount, UnitRun
 from perfvcs.collectors.instructions import inside
 from perfvcs.collectors.instructions.countfiles import CountedProgram, read, read_each
@@ -100,6 +100,7 @@ def environment(given: Mapping[str, str], preload: Path | None = None) -> dict[s
     """
     variables = FIXED | {name: value for name, value in given.items() if name not in DROPPED}
     variables["GODEBUG"] = ",".join(filter(None, (given.get("GODEBUG"), UNSIGNALLED)))
+    variables["PERL5OPT"] = " ".join(filter(None, (_option_of_perl(), given.get("PERL5OPT"))))
     if preload is not None:
         variables["LD_PRELOAD"] = (
             f"{preload}:{given['LD_PRELOAD']}" if given.get("LD_PRELOAD") else str(preload)
@@ -216,7 +217,7 @@ def execute(
     started: list[int] = []
     execution = launched(
         run,
-        [*command(tool, folder, [*options, *off]), *_by_interpreter(run.argv[0]), *run.argv],
+        [*command(tool, folder, [*options, *off]), *run.argv],
         env=environment(run.env, switch),
         options=LaunchOptions(
             run.cpus, run.aslr and not addresses_can_be_fixed(), started=started.append
@@ -236,12 +237,10 @@ def execute(
     return CountedProgram(run.argv, next(iter(started), None), switch, execution.leftover)
 
 
-def _by_interpreter(program: str) -> list[str]:
-    """The words of a script's first line, to start it by: below valgrind, Perl takes a script that
-    was started by its own name for itself, so that prove would start prove for each test.
-    """
-    words = shebang(program) or []
-    return [words[0], *filter(None, [" ".join(words[1:])])] if words else []
+def _option_of_perl() -> str:
+    """What has Perl know its interpreter, in each program that the counted one starts."""
+    module = inside.INSTRUCTIONS_INSIDE / "perfvcs_interpreter.pm"
+    return f"-I{preloadable(module).parent} -M{module.stem}"
 
 
 def _check(argv: Sequence[str]) -> None:

@@ -312,8 +312,9 @@ def test_a_python_program_hashes_the_same_each_time_unless_set_otherwise(collect
 
 
 @pytest.mark.needs("perl")
+@pytest.mark.parametrize("starter", [(), ("/bin/sh", "-c", "$0 && true")])
 @pytest.mark.parametrize("first", ["{perl}", "{perl} -w", "/usr/bin/env perl"])
-def test_a_script_of_perl_starts_perl_and_not_itself_again(collect, tmp_path, first):
+def test_a_script_of_perl_starts_perl_and_not_itself_again(collect, tmp_path, first, starter):
     """As prove does for each test; the script that is given words would end with 3."""
     script = tmp_path / "again"
     script.write_text(
@@ -321,7 +322,7 @@ def test_a_script_of_perl_starts_perl_and_not_itself_again(collect, tmp_path, fi
         "exit 3 if @ARGV;\nexit(system($^X, '-e', 'exit 0') >> 8);\n"
     )
     script.chmod(0o755)
-    assert total(collect(script)) > 1_000_000
+    assert total(collect(*starter, script, env={"PERL5OPT": "-w"})) > 1_000_000
 
 
 def test_a_program_with_random_work_is_reported(program, collect):

@@ -1,4 +1,4 @@
-"""What runs in the measured program: a library that is preloaded."""
+"""What runs in the measured program: a library that is preloaded, and a module of Perl."""
 
 from pathlib import Path
 
