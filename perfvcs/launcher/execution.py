@@ -46,6 +46,7 @@ MISSED = (
     r"|^((?:[^:\n]*: (?:line )?\d+|\S*sh): (?:eval: )?[^:\n]+: (?:command )?not found)$"
 )
 UNNOTICED = "it ended well, but a part of it failed"
+TIMED_OUT = "was stopped after its time-out of"
 
 
 class Pace(msgspec.Struct, frozen=True):
@@ -214,9 +215,7 @@ def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | 
     succeeded.
     """
     if execution.timed_out:
-        how = (
-            f"was stopped after its time-out of {timeout:g} s: raise timeout or give it less to do"
-        )
+        how = f"{TIMED_OUT} {timeout:g} s: raise timeout or give it less to do"
     elif execution.signal is not None:
         how = f"was killed by {name_signal(execution.signal)}" + (
             " (out of memory?)" if execution.signal == 9 else ""

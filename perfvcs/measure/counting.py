@@ -16,6 +16,7 @@ from perfvcs.errors import PerfError, UsageError
 from perfvcs.jobs import matrix
 from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.harness import repeats, undivided
+from perfvcs.launcher.execution import TIMED_OUT
 from perfvcs.measure.countingcosts import (
     COUNTERS,
     NATIVE,
@@ -56,6 +57,9 @@ COUNTING = ("instructions", "bytecode")  # collectors that count it already
 # more programs that compile while they run, so that no two runs execute the same instructions
 COMPILING = ("deno", "bun", "pypy", "luajit", "julia", "dotnet")
 HEAVY = 60  # how many times as long an execution may take that is counted
+# how many times as long as expected, from which on it is given up: a program that starts hundreds
+# of others becomes far slower than one that computes
+LATE = 3
 
 
 class CountedJob(NamedTuple):
@@ -125,7 +129,10 @@ def count(
     outcome.paths += found.paths
     outcome.profiles += found.profiles
     if quiet.reasons:
-        rig.progress.say(f"work is not counted: {quiet.reasons[0]}")
+        reason = quiet.reasons[0]
+        if TIMED_OUT in reason and not always:
+            reason = 'it takes far longer than expected (`exact = "always"` counts it)'
+        rig.progress.say(f"work is not counted: {reason}")
 
 
 def allowance(seconds: float, pairs: int, request: Request) -> float:
@@ -203,6 +210,9 @@ def affordable(
         often = min(EXECUTIONS, max(0, int(room / each)))
         if cell.counting == "always":
             often = EXECUTIONS
+        elif has is None:
+            longest = max(LEAST_ROOM, LATE * each / 2)
+            counting = structs.replace(counting, timeout=min(counting.timeout, longest))
         job = CountedJob(counting, counter, often, often * each)
         if not often and has is not None and _is_separable(cell):
             job = _in_part(cell, job, has, room, seconds)

@@ -246,6 +246,12 @@ class Sites:
             partial(repeated, words, cell.reads), steady(cell.reads), self._iterations[number]
         )
 
+    def limit(self, number: int, seconds: float) -> None:
+        """Stops an execution of a cell after so many seconds, where it may take longer."""
+        cells = [*self.cells]
+        cells[number] = structs.replace(cells[number], timeout=min(cells[number].timeout, seconds))
+        self.cells = cells
+
     def job(self, number: int, position: int) -> Job:
         """What identifies the series of a cell on a version."""
         cell, site = self.cells[number], self._site(number, position)

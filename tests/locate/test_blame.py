@@ -827,3 +827,17 @@ def test_what_is_too_long_to_count_is_proved_by_its_time(project, perf):
     )
     counted = perf("blame", "work", "-q", "--json", "--metric", "instructions", "--no-proof")
     assert [count["metric"] for count in counted.document["counts"]] == ["instructions"]
+
+
+@pytest.mark.needs("valgrind")
+def test_counting_that_takes_longer_than_was_expected_is_given_up(project, perf, monkeypatch):
+    """As of a script that starts hundreds of programs, each of which valgrind has to start."""
+    monkeypatch.setattr(comparison, "SLOWER", {"instructions": 1})
+    monkeypatch.setattr(comparison, "LEAST_COUNTING", 0.5)
+    project.configure('cmd = "sh run.sh"')
+    for often in (60_000, 200_000):
+        project.commit(f"{often}", **{"run.sh": LOOP.format(often)})
+    found = perf("blame", "work", "-q", "--json").document
+    assert (found["verdict"], found["metric"]) == ("proved", "cpu")
+    assert not found["counts"]
+    assert "its instructions are not counted: an execution takes" in found["notes"][0]

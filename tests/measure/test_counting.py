@@ -354,6 +354,17 @@ def test_a_short_session_that_left_a_job_open_has_room_for_counting(
 
 
 @pytest.mark.needs("valgrind")
+@pytest.mark.parametrize(("asked", "longest"), [("auto", 90.0), ("always", 3600.0)])
+def test_counting_that_takes_far_longer_than_expected_is_given_up(
+    asked: str, longest: float
+) -> None:
+    """A script that starts hundreds of programs is no thirty times slower, but hundreds."""
+    cells = matrix(read({"job": [{"cmd": "sh t.sh", "timeout": "60s", "exact": asked}]}))
+    (job,), _ = affordable(cells, 1.0, 100.0)
+    assert job.cell.timeout == pytest.approx(longest, rel=0.05)
+
+
+@pytest.mark.needs("valgrind")
 @pytest.mark.parametrize("program", ["./sort", "perl t.pl", "lua t.lua", "sh t.sh"])
 def test_only_the_program_is_slower_where_work_is_counted(program: str) -> None:
     """What an execution costs beside the program, 0.4 s, is no slower under valgrind."""

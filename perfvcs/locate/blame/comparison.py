@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 
 from perfvcs.locate.blame.calltree import CallTree
 from perfvcs.locate.blame.cause import Count
-from perfvcs.locate.blame.explanation import MISSING, Explanation, MeasuredSides, NamedBench, seen
+from perfvcs.locate.blame.explanation import (
+    Explanation,
+    MeasuredSides,
+    NamedBench,
+    seen,
+    takes_long,
+)
 from perfvcs.locate.blame.gauge import BYTES, SECONDS, Gauge, Gauges, Question
 from perfvcs.locate.blame.laboratory import Laboratory, in_turns
 from perfvcs.locate.blame.pairing import differing
@@ -19,12 +25,12 @@ from perfvcs.measure.unitseconds import wholes
 from perfvcs.plugins.collector import divided
 from perfvcs.profile import Profile
 from perfvcs.profile.rules import USUAL_DELTA
-from perfvcs.text.quantity import duration
 
 # an effect from which on no count is repeated to see whether it varies: Lua's and Rust's vary by
 # 1 % at most
 VARIATION = 0.1
 COUNTING_SHARE = 0.5  # of the budget that counting may take: other means need the rest
+LEAST_COUNTING = 60.0  # seconds that counting an execution may take in any case
 # how many times as long an execution takes that is counted by functions: measured 25 to 60, and 3.2
 SLOWER = {"instructions": 50, "bytecodes": 5}
 
@@ -135,14 +141,12 @@ class CommitComparison:
         """Profiles by an exact metric; None, with a note, where it cannot be counted."""
         asked = gauge.metric in (self.gauges.metric, self.question.metric)
         if not asked and (seconds := self._too_long(gauge)):
-            self.notes.append(
-                f"{MISSING[gauge.metric]}: an execution takes {duration(seconds)}"
-                f" (--metric {gauge.metric})"
-            )
+            self.notes.append(takes_long(gauge.metric, seconds))
             return None
+        most = None if asked else self._longest(gauge)
         if self.gauges.metric == gauge.metric:
             profiles = bench.run(gauge.metric)
-        elif (optional := bench.optional(gauge.metric)) is not None:
+        elif (optional := bench.optional(gauge.metric, most=most)) is not None:
             profiles = optional
         else:
             return None
@@ -167,6 +171,13 @@ class CommitComparison:
         executions = len(self.profiles) + 1
         most = self.budget * COUNTING_SHARE
         return seconds if seconds * executions * SLOWER.get(gauge.metric, 1) > most else 0.0
+
+    def _longest(self, gauge: Gauge) -> float:
+        """The seconds after which counting an execution is given up: a program that starts
+        hundreds of others becomes far slower than one that computes.
+        """
+        seconds = max(wholes(self.profiles).values(), default=0.0)
+        return max(LEAST_COUNTING, 2 * seconds * SLOWER.get(gauge.metric, 1))
 
     def _effect(
         self, bench: NamedBench, own: Gauge, counted: Sequence[MeasuredSides]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
+from perfvcs.launcher.execution import TIMED_OUT
 from perfvcs.locate.blame.calltree import CallTree, least_of
 from perfvcs.locate.blame.cause import Count
 from perfvcs.locate.blame.gauge import SECONDS, Gauge, Gauges
@@ -16,7 +17,7 @@ from perfvcs.locate.blame.places import Places
 from perfvcs.locate.blame.proof import RelativeEffect, VersionValues
 from perfvcs.locate.blame.suspects import TreeEvidence
 from perfvcs.profile import Profile
-from perfvcs.text.quantity import percent
+from perfvcs.text.quantity import duration, percent
 
 REPEATS = 3  # executions by time, of which the least counts
 SAMPLED = 5  # executions under a sampler, which add up
@@ -31,6 +32,11 @@ MISSING = {
     "samples": "it is not sampled",
     "python time": "the time of its functions is not known",
 }
+
+
+def takes_long(metric: str, seconds: float) -> str:
+    """Says that something is not counted, since an execution takes so many seconds."""
+    return f"{MISSING[metric]}: an execution takes {duration(seconds)} (--metric {metric})"
 
 
 @dataclass
@@ -58,14 +64,22 @@ class NamedBench:
         """A profile of each version by the cell of a name; raises UnmeasurableVersion."""
         return self.bench.run(self.names.index(name), times)
 
-    def optional(self, name: str, times: int = 1) -> list[Profile] | None:
-        """Profiles of what may turn out not to work, with a note where it does not."""
+    def optional(
+        self, name: str, times: int = 1, most: float | None = None
+    ) -> list[Profile] | None:
+        """Profiles of what may turn out not to work, or to take more than so many seconds, with a
+        note where it does.
+        """
         if name not in self.names:
             return None
+        if most is not None:
+            self.bench.limit(self.names.index(name), most)
         try:
             return self.run(name, times)
         except UnmeasurableVersion as error:
             self.notes.append(f"{MISSING[name]}: {error}")
+            if most is not None and TIMED_OUT in str(error):
+                self.notes[-1] = takes_long(name, most)
             if "valgrind said: " in str(error):  # its own words help nobody but its authors
                 self.notes[-1] = "valgrind cannot run this program, so its functions are sampled"
             self.bench.session.failures.clear()

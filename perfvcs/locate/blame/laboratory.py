@@ -159,9 +159,9 @@ class Bench:
 
     def __enter__(self) -> Bench:
         rig = self.laboratory.rig
-        sites = rig.sites(self.cells, self.versions)
+        self.sites = rig.sites(self.cells, self.versions)
         self.session = self._stack.enter_context(
-            Session(sites, Quiet(rig.progress), Identity.new(0))
+            Session(self.sites, Quiet(rig.progress), Identity.new(0))
         )
         self._check()
         return self
@@ -173,6 +173,10 @@ class Bench:
         if self.session.failures:
             failure = self.session.failures[0]
             raise UnmeasurableVersion(f"{failure.version} cannot be measured: {failure.reason}")
+
+    def limit(self, cell: int, seconds: float) -> None:
+        """Stops an execution of a cell after so many seconds."""
+        self.sites.limit(cell, seconds)
 
     def run(self, cell: int, times: int = 1) -> list[Profile]:
         """Executes a cell so many more times on each version, in turns; the profiles of all its
