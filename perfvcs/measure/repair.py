@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from perfvcs.jobs.ownfiles import file_text, own_files
 from perfvcs.jobs.pythonneeds import asked_for, normalized, once_each
-from perfvcs.measure.tellingtests import changes_by_file
+from perfvcs.measure.tellingtests import RUNS_PROVE, changes_by_file
 from perfvcs.text.characters import shorten
 from perfvcs.text.words import counted
 
@@ -25,7 +25,6 @@ MOST_IGNORED = 30  # test files that are left out
 MOST_NAMED = 100  # that are named where the others cannot be left out
 LONGEST_NAMES = 120  # characters of their names
 RUNS_PYTEST = "python -m pytest"
-RUNS_PROVE = "prove"
 MOST_CHANGED = 4  # files of tests, where all take too long
 # what runs the tests of the files that it names
 RUNNERS = {RUNS_PYTEST: re.compile(r"test_.*\.py|.*_test\.py"), RUNS_PROVE: re.compile(r".*\.t")}
@@ -65,13 +64,6 @@ def repair(project: Project, proposal: Proposal, reason: Reason) -> Repair | Non
     named = shorten(", ".join(new), LONGEST_NAMES)
     why = f"leaving out {named}{f': {nobody}' if nobody else ''}"
     return Repair(replace(proposal, cmd=cmd), why)
-
-
-def quicker(project: Project, proposal: Proposal) -> Repair | None:
-    """What to try of tests of Perl on which a verdict takes long; those of pytest are cut by what
-    each takes.
-    """
-    return _fewer(project, proposal, RUNS_PROVE) if _runner(proposal) == RUNS_PROVE else None
 
 
 def _runner(proposal: Proposal) -> str:

@@ -36,6 +36,12 @@ IMPORTS = re.compile(
     re.MULTILINE,
 )
 REPEATED_SECONDS = 0.1  # seconds for which the collector repeats a test, see its `budget`
+RUNS_PROVE = "prove"
+# what `prove --timer` prints of a file: [12:00:00] t/parse.t .. ok      31 ms ( 0.01 usr ...
+TIMED_FILE = (
+    r"{ regex = '^\[[\d:]{8}\] (?P<name>\S{1,200}) \.{1,200} ok"
+    r" {1,9}(?P<value>\d{1,9}) (?P<unit>ms)' }"
+)
 
 
 def changes_by_file(project: Project) -> Counter[str]:
@@ -111,6 +117,39 @@ def telling(
     cmd = shlex.join(["python", "-m", "pytest", *options, *chosen])
     whole = _by_file(full) | full
     return replace(proposal, found=reason, cmd=cmd), start + sum(whole[name] for name in chosen)
+
+
+def timed_files(proposal: Proposal) -> Proposal | None:
+    """A proposal of tests of Perl that reports what each of their files takes; None of others."""
+    runner, _, rest = proposal.cmd.partition(" ")
+    if runner != RUNS_PROVE:
+        return None
+    return replace(proposal, cmd=f"{RUNS_PROVE} --timer {rest}", reads=TIMED_FILE)
+
+
+def telling_files(
+    proposal: Proposal, seen: Observations, once: float, changes: Mapping[str, int]
+) -> tuple[Proposal, float]:
+    """A proposal of tests of Perl, cut to the most telling files where all of them take too long
+    for a verdict; with the seconds of one execution, ``once`` for all.
+
+    What a file tells is its time x its ``changes``, and one more.
+    """
+    spent = {name: value or 0.0 for name, value in zip(seen.uid, seen.values["wall"], strict=True)}
+    spent.pop(proposal.name, None)
+    worth = {name: value * (1 + changes.get(name, 0)) for name, value in spent.items()}
+    start = max(0.0, once - sum(spent.values()))
+    chosen = _dearest(spent, worth, EXECUTION_SECONDS - start)
+    if once <= EXECUTION_SECONDS or not chosen:
+        return proposal, once
+    takes = sum(spent[name] for name in chosen)
+    found = (
+        f"{proposal.found}: those that take time and change most,"
+        f" {100 * takes / sum(spent.values()):.0f} % of the time of all {len(spent)} files"
+    )
+    options = [word for word in shlex.split(proposal.cmd)[1:] if word.startswith("-")]
+    cmd = shlex.join([RUNS_PROVE, *options, *chosen])
+    return replace(proposal, found=found, cmd=cmd), start + takes
 
 
 def telling_suite(proposal: Proposal, seen: Observations, once: float) -> tuple[Proposal, float]:

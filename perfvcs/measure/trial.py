@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct, structs
 
 from perfvcs.errors import PerfError
+from perfvcs.git.project import Project
 from perfvcs.jobs import knobs, matrix
 from perfvcs.jobs.config import read
 from perfvcs.jobs.harnessoffers import shorter
@@ -25,14 +26,22 @@ from perfvcs.measure.counting import LEAST_ROOM, SHARE, affordable
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Progress, Reasons
 from perfvcs.measure.reason import TAKES_LONG, Reason
-from perfvcs.measure.repair import Repair, quicker, repair
+from perfvcs.measure.repair import Repair, repair
 from perfvcs.measure.session import Session
 from perfvcs.measure.site import Version
 from perfvcs.measure.sites import Sites
-from perfvcs.measure.tellingtests import changes_of_code, telling, telling_suite
+from perfvcs.measure.tellingtests import (
+    changes_by_file,
+    changes_of_code,
+    telling,
+    telling_files,
+    telling_suite,
+    timed_files,
+)
 from perfvcs.measure.testprograms import without_starter
 from perfvcs.measure.unitseconds import units, wholes
 from perfvcs.plan.expected import Estimate, about
+from perfvcs.plugins.collector import Observations
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
 from perfvcs.statistics.multiplicity import PAIRS
@@ -112,9 +121,6 @@ def first_that_runs(
             )
             if slow is None or trial.check.expected < slow.check.expected:
                 slow = trial
-            if smaller := quicker(repository.project, trial.proposal):
-                progress.say(f"  {smaller.why}")
-                waiting.insert(0, smaller.proposal)
     return slow
 
 
@@ -202,7 +208,7 @@ def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: flo
     ``left``: the seconds for its build.
     """
     tests = proposal.collector == PYTEST
-    tried = proposal
+    tried = timed_files(proposal) or proposal
     if tests:
         tried = structs.replace(
             proposal, collector='{ name = "pytest", repeat = 0, functions = false }'
@@ -251,21 +257,28 @@ def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: flo
             chosen = proposal.only([cells[number].name for number in running])
             once, full = first - seconds, seconds
             seen = block.seen[0]
-            if tests:
-                files = {unit.partition("::")[0] for unit in seen.uid}
-                changes = changes_of_code(repository.project, files)
-                chosen, seconds = telling(chosen, seen, seconds, changes)
-            elif SUITE in chosen.cmd:
-                chosen, seconds = telling_suite(chosen, seen, seconds)
-            else:
-                rows = set(zip(seen.uid, seen.size, strict=True))  # with one of all of it
-                chosen, seconds = shorter(chosen, len(rows) - 1, seconds)
+            chosen, seconds = _most_telling(repository.project, chosen, seen, seconds)
             counting = _counting(chosen, seconds, session.profiles(), seconds / full)
             direct = without_starter(proposal, *sites.place(0))
         return Trial(chosen, seconds, prepared - began + once, counting, direct)
     except PerfError as error:
         quiet.fail(str(error))
         return None
+
+
+def _most_telling(
+    project: Project, proposal: Proposal, seen: Observations, seconds: float
+) -> tuple[Proposal, float]:
+    """A proposal that ran, cut to what a verdict has time for, and the seconds of an execution."""
+    if proposal.collector == PYTEST:
+        files = {unit.partition("::")[0] for unit in seen.uid}
+        return telling(proposal, seen, seconds, changes_of_code(project, files))
+    if timed_files(proposal) is not None:
+        return telling_files(proposal, seen, seconds, changes_by_file(project))
+    if SUITE in proposal.cmd:
+        return telling_suite(proposal, seen, seconds)
+    rows = set(zip(seen.uid, seen.size, strict=True))  # with one of all of it
+    return shorter(proposal, len(rows) - 1, seconds)
 
 
 def _counting(
@@ -276,9 +289,11 @@ def _counting(
     """
     cells = matrix(read(tomllib.loads(proposal.toml())))
     room = max(2 * PAIRS * seconds * SHARE / (1 - SHARE), LEAST_ROOM)
+    # the files of tests of Perl are executed as one
+    has = {} if timed_files(proposal) else units(profiles)
     by_unit = {
         label: unit._replace(once=share * unit.once, measured=share * unit.measured)
-        for label, unit in units(profiles).items()
+        for label, unit in has.items()
     }
     jobs, _ = affordable(cells, seconds / len(cells), room, by_unit, wholes(profiles))
     return sum(job.seconds for job in jobs)

@@ -13,7 +13,7 @@ from perfvcs.jobs.harnessoffers import GO_OPTIONS, shorter
 from perfvcs.jobs.proposals import proposals
 from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import Proposal
-from perfvcs.measure import trial
+from perfvcs.measure import tellingtests, trial
 from perfvcs.measure.trial import Trial
 
 MAKEFILE = "all:\n\t@true\nbench:\n\tfalse\ncheck:\n\t@sleep 0.1\n"
@@ -154,18 +154,21 @@ def test_what_ran_slowly_is_not_tried_after_another_preparation(
 
 
 @pytest.mark.needs("prove")
-def test_of_tests_of_perl_with_a_slow_verdict_those_that_changed_most_are_written(
+def test_of_tests_of_perl_with_a_slow_verdict_those_are_written_that_it_has_time_for(
     project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All run, but those in ``b.t`` take seconds."""
-    monkeypatch.setattr(trial, "LONGEST_CHECK", 40.0)
-    project.write("t/a.t", "print qq(1..1\\nok 1\\n);\n")
-    project.write("t/b.t", "select undef, undef, undef, 2; print qq(1..1\\nok 1\\n);\n")
+    """The longest that fit, by how often they change; ``slow.t`` alone takes too long."""
+    monkeypatch.setattr(tellingtests, "EXECUTION_SECONDS", 1.5)
+    passes = r"print qq(1..1\nok 1\n);"
+    project.write("t/brief.t", passes)
+    project.write("t/medium.t", f"select undef, undef, undef, .5; {passes}")
+    project.write("t/slow.t", f"select undef, undef, undef, 3; {passes}")
     project.commit()
-    project.commit(**{"t/a.t": "print qq(1..1\\nok 1\\n);  # anew\n"})
     said = perf("init", "--yes")
-    assert "it runs, but a verdict takes about" in said.err + said.out
-    assert matrix(load(project.root / "perf.toml"))[0].cmd == "prove --lib t/a.t"
+    assert "of the time of all 3 files" in said.out
+    written = matrix(load(project.root / "perf.toml"))[0]
+    assert written.cmd == "prove --lib t/medium.t t/brief.t"
+    assert written.reads is None
 
 
 def test_long_executions_are_proposed_less_often_and_get_time() -> None:
