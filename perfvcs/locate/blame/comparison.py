@@ -31,6 +31,7 @@ from perfvcs.profile.rules import USUAL_DELTA
 VARIATION = 0.1
 COUNTING_SHARE = 0.5  # of the budget that counting may take: other means need the rest
 LEAST_COUNTING = 60.0  # seconds that counting an execution may take in any case
+LATE = 1.5  # times as long as is usual, from which on it is given up
 # how many times as long an execution takes that is counted by functions: measured 25 to 60, and 3.2
 SLOWER = {"instructions": 50, "bytecodes": 5}
 
@@ -177,7 +178,7 @@ class CommitComparison:
         hundreds of others becomes far slower than one that computes.
         """
         seconds = max(wholes(self.profiles).values(), default=0.0)
-        return max(LEAST_COUNTING, 2 * seconds * SLOWER.get(gauge.metric, 1))
+        return max(LEAST_COUNTING, LATE * seconds * SLOWER.get(gauge.metric, 1))
 
     def _effect(
         self, bench: NamedBench, own: Gauge, counted: Sequence[MeasuredSides]
