@@ -81,6 +81,7 @@ def main(words: list[str]) -> None:
         say(refused.key, refused.number)
         say("end", 1)
         return
+    _keep_niceness(command)
     say("pid", command)
     _follow(command, start, timeout, grace, asking, say, say_left)
     say("end", 1)
@@ -91,6 +92,20 @@ def _pin(numbers: str) -> None:
         os.sched_setaffinity(0, [int(number) for number in numbers.split(",")])
     except (OSError, ValueError, OverflowError):
         raise Refused("pin", errno.EINVAL) from None
+
+
+def _keep_niceness(process: int) -> None:
+    """Where the kernel shares processors among sessions, niceness holds inside one only: a new one
+    begins at 0.
+    """
+    niceness = os.getpriority(os.PRIO_PROCESS, 0)
+    if not niceness:
+        return
+    try:
+        with open(f"/proc/{process}/autogroup", "w", encoding="ascii") as file:
+            file.write(str(niceness))
+    except OSError:  # the kernel has no such thing, or allows no more
+        pass
 
 
 def _follow(

@@ -321,6 +321,18 @@ static void pin(const char *numbers)
         fail("pin", errno);
 }
 
+/* Where the kernel shares processors among sessions, niceness holds inside one only: a new one begins at 0. */
+static void keep_niceness(pid_t process)
+{
+    char path[40];
+    int file, niceness = getpriority(PRIO_PROCESS, 0);
+    snprintf(path, sizeof path, "/proc/%d/autogroup", (int)process);
+    if (!niceness || (file = open(path, O_WRONLY | O_CLOEXEC)) < 0)
+        return;
+    dprintf(file, "%d", niceness);
+    close(file);
+}
+
 /* Signals stay blocked and are taken one by one; the command gets an empty mask and default dispositions. */
 static void prepare_signals(posix_spawnattr_t *attributes)
 {
@@ -366,12 +378,14 @@ int main(int argc, char **argv)
         pin(argv[10]);
     if (!atoi(argv[9]) && personality(ADDR_NO_RANDOMIZE) < 0)
         fail("aslr", errno);
+    keep_niceness(getpid());
     int64_t pressure_before = pressure(), steal_before = steal();
 
     int64_t start = now();
     int error = posix_spawn(&command, argv[11], NULL, &attributes, argv + 11, variables);
     if (error)
         fail("exec", error);
+    keep_niceness(command);
     say("pid", command);
     int64_t wake_before = run_delay(getpid());
     prepare_pace(atoi(argv[4]));

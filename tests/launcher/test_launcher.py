@@ -185,6 +185,32 @@ def test_memory_is_the_commands_own_however_large_the_caller_is(
     assert len(ballast) == 200 << 20
 
 
+NICE = """import os
+from pathlib import Path
+from perfvcs import launcher
+print(launcher.engine(), os.nice(7))
+given = {"PATH": "/usr/bin:/bin"}
+told = "sleep 0.3; cat /proc/self/autogroup > told"
+launcher.launch(["/bin/sh", "-c", told], cwd=Path.cwd(), env=given, timeout=9)
+"""
+
+
+@pytest.mark.unless(
+    "the kernel shares nothing among sessions" * (not Path("/proc/self/autogroup").exists())
+)
+@pytest.mark.parametrize(("engine", "path"), [("launcher/1", "/usr/bin:/bin"), ("wait4/1", "")])
+def test_the_session_of_a_command_has_the_niceness_of_perf(
+    tmp_path: Path, engine: str, path: str
+) -> None:
+    """Where the kernel shares processors among sessions, that of a process counts inside alone."""
+    words = [sys.executable, "-c", NICE]
+    env = os.environ | {"PATH": path}
+    said = subprocess.run(words, cwd=tmp_path, env=env, check=True, text=True, capture_output=True)
+    used, niceness = said.stdout.split()
+    assert used == engine
+    assert (tmp_path / "told").read_text().endswith(f" nice {niceness}\n")
+
+
 def test_the_fallback_does_not_claim_to_know_memory(launch: Launch) -> None:
     assert (launch("/bin/true").maxrss is None) == (launcher.engine() == "wait4/1")
 
