@@ -23,7 +23,7 @@ from perfvcs.profile import Profile
 from perfvcs.profile.summary import Header, Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from perfvcs.check.assignment import Assigned
     from perfvcs.check.case import Case
@@ -98,15 +98,16 @@ def compare(
     )
     doubt = doubts(cases)
     changes, methods = _judged(judges, within, delta, doubt)
-    divided = _divided(sides)
-    changes = _beside_work(unjudged + changes, sides, divided)
+    headers = [measured.header for side in sides for measured in side]
+    divided = _divided(headers)
+    changes = _beside_work(unjudged + changes, headers, divided)
     revisions = [side[0].header.commit if side else "" for side in sides]
     return Report(
         baseline=revisions[0],
         target=revisions[1],
         method=method,
         changes=sorted(changes, key=rank),
-        foreign=_foreign(sides),
+        foreign=_foreign(headers),
         failures=unreliable(*sides),
         renamed=renamings(*sides),
         overall=_overall(cases, judges, changes, divided, doubt) if overall else [],
@@ -187,13 +188,13 @@ def _unused(methods: Mapping[str, set[str]]) -> list[str]:
 
 
 def _beside_work(
-    changes: Sequence[Change], sides: Sequence[Sequence[Measured]], divided: set[str]
+    changes: Sequence[Change], headers: Sequence[Header], divided: set[str]
 ) -> list[Change]:
     """Verdicts on times, judged beside what was executed."""
     from perfvcs.check.executedwork import beside
 
-    drawn = _jobs(sides, "layouts", "drawn") | _jobs(sides, "heap", "shuffled")
-    return beside(changes, drawn, _jobs(sides, "python"), divided)
+    drawn = _jobs(headers, "layouts", "drawn") | _jobs(headers, "heap", "shuffled")
+    return beside(changes, drawn, _jobs(headers, "python"), divided)
 
 
 def _overall(
@@ -213,20 +214,16 @@ def _overall(
     return [whole for whole in wholes if not doubt.running.keys() & {*whole.series}]
 
 
-def _divided(sides: Sequence[Sequence[Measured]]) -> set[str]:
+def _divided(headers: Sequence[Header]) -> set[str]:
     """The keys of jobs whose engine divides what it counts among units."""
     from perfvcs.plugins.collector import DIVIDED
 
-    return {header.job.key for header in _headers(sides) if header.job.engine.endswith(DIVIDED)}
+    return {header.job.key for header in headers if header.job.engine.endswith(DIVIDED)}
 
 
-def _foreign(sides: Sequence[Sequence[Measured]]) -> list[str]:
+def _foreign(headers: Sequence[Header]) -> list[str]:
     """The keys of jobs that another tool measured."""
-    return sorted({header.job.key for header in _headers(sides) if header.collected.is_foreign})
-
-
-def _headers(sides: Sequence[Sequence[Measured]]) -> Iterator[Header]:
-    return (measured.header for side in sides for measured in side)
+    return sorted({header.job.key for header in headers if header.collected.is_foreign})
 
 
 def _side(
@@ -246,10 +243,10 @@ def _measured(side: Measured | Profile, given: dict[int, Profile]) -> Measured:
     return measured
 
 
-def _jobs(sides: Sequence[Sequence[Measured]], field: str, value: str = "") -> set[str]:
+def _jobs(headers: Sequence[Header], field: str, value: str = "") -> set[str]:
     """The jobs, by label, whose environment has a field, with this value if one is given."""
     return {
         header.job.label
-        for header in _headers(sides)
+        for header in headers
         if (found := header.environment.fields.get(field)) and value in ("", found)
     }

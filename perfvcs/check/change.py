@@ -9,7 +9,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from perfvcs.check.vocabulary import ONE_SIDED, VERDICT_WORDS, WORDS, Word, said
+from perfvcs.check.vocabulary import ONE_SIDED, VERDICT_WORDS, WORDS, Word
 from perfvcs.errors import PerfError
 from perfvcs.profile.naming import labelled
 from perfvcs.profile.validity import MAX_INTEGER
@@ -139,7 +139,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def settled(self) -> bool:
         """Whether it says what happened, or what may have happened is accepted."""
-        return said(self).settled
+        return self.accepted is not None or WORDS[self.word].settled
 
 
 class JobMetric(NamedTuple):

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isfinite
+from operator import itemgetter
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -203,15 +204,19 @@ def _left(chosen: Chosen) -> str:
 
 
 class _Start(NamedTuple):
-    """The wall time of a first execution, in s, and the median and the largest of the later ones.
+    """The wall times of a first execution and of the later ones, in s.
 
     ``traced``: the first one recorded functions, which takes time.
     """
 
     first: float
-    usual: float
-    most: float
+    later: list[float]
     traced: bool
+
+    @property
+    def usual(self) -> float:
+        """What a later execution takes."""
+        return median(self.later)
 
 
 def _starts(unit: str, side: Sequence[Measured]) -> list[_Start]:
@@ -222,9 +227,9 @@ def _starts(unit: str, side: Sequence[Measured]) -> list[_Start]:
         noted = next(
             (_number(notes[key]) for key in (FIRST_WALL, TRACED_WALL) if key in notes), None
         )
-        first, rest = (noted, walls) if noted is not None else (next(iter(walls), None), walls[1:])
-        if first is not None and len(rest) >= FEWEST_LATER:
-            starts.append(_Start(first, median(rest), max(rest), TRACED_WALL in notes))
+        first, later = (noted, walls) if noted is not None else (next(iter(walls), None), walls[1:])
+        if first is not None and len(later) >= FEWEST_LATER:
+            starts.append(_Start(first, later, TRACED_WALL in notes))
     return starts
 
 
@@ -234,14 +239,18 @@ def _slow_start(starts: Sequence[_Start], others: Sequence[_Start]) -> str:
 
     Where the first one was traced, it is compared with that of the ``others``, the other side.
     """
-    traced = min((start.first / start.usual for start in others if start.traced), default=None)
+    comparable = [start for start in others if start.traced and start.usual > 0]
+    traced = min((start.first / start.usual for start in comparable), default=None)
     for start in starts:
         extra = traced if start.traced else 1.0
-        if extra is None or start.usual <= 0:
+        if extra is None:
             continue
         first = start.first / max(1.0, extra)
-        if first > CACHE_RATIO * start.most and first - start.usual > CACHE_SECONDS:
-            return f"the first execution took {first / start.usual:.1f} times as long as later ones"
+        if first <= CACHE_RATIO * max(start.later):
+            continue
+        usual = start.usual
+        if usual > 0 and first - usual > CACHE_SECONDS:
+            return f"the first execution took {first / usual:.1f} times as long as later ones"
     return ""
 
 
@@ -249,8 +258,8 @@ def _walls(unit: str, measured: Measured) -> list[float]:
     """The wall times of the whole process, in s, in the order of the executions."""
     for summary in measured.summaries:
         if summary.uid == unit and summary.metric == WALL:
-            pairs = sorted(zip(summary.executions, summary.medians, strict=True))
-            return [value for _, value in pairs if isfinite(value)]
+            ordered = sorted(zip(summary.executions, summary.medians, strict=True))
+            return [*filter(isfinite, map(itemgetter(1), ordered))]
     return []
 
 

@@ -50,11 +50,10 @@ def _counted(side: Iterable[Measured]) -> dict[str, tuple[int, int]]:
     """How many executions of each job failed, and how many did not."""
     counts: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for measured in side:
-        failed, done = counts[measured.header.job.label]
-        counts[measured.header.job.label] = (
-            failed + measured.header.design.failed,
-            done + measured.header.design.executions,
-        )
+        header = measured.header
+        label, design = header.job.label, header.design
+        failed, done = counts[label]
+        counts[label] = (failed + design.failed, done + design.executions)
     return counts
 
 

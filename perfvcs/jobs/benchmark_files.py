@@ -306,8 +306,8 @@ def _pieces(word: str) -> Iterator[str]:
 
 def _runs_tests(settings: Table) -> bool:
     jobs = tables(settings, "job")
-    asked = (text for job in jobs for key in ("cmd", "args") for text in texts(job.get(key)))
-    return any(re.search(TESTING, text) for text in asked) or any(
+    asked = [text for job in jobs for key in ("cmd", "args") for text in texts(job.get(key))]
+    return re.search(TESTING, "\n".join(asked)) is not None or any(
         "pytest" in _collectors(job) for job in jobs
     )
 

@@ -177,17 +177,14 @@ def mean(values: Sequence[float]) -> float:
 
 def _each(pair: Pair, function: Callable[[float], float]) -> tuple[Sessions, Sessions]:
     """Both sides through ``function``, the executions of a build as their mean."""
-    sides = (
-        tuple(tuple(map(function, session)) for session in side)
-        for side in (pair.baseline, pair.target)
-    )
+    baseline = tuple([tuple(map(function, session)) for session in pair.baseline])
+    target = tuple([tuple(map(function, session)) for session in pair.target])
     if pair.builds is None:
-        first, second = sides
-    else:
-        first, second = (
-            tuple(map(_build_means, *side)) for side in zip(sides, pair.builds, strict=True)
-        )
-    return first, second
+        return baseline, target
+    return (
+        tuple(map(_build_means, baseline, pair.builds[0])),
+        tuple(map(_build_means, target, pair.builds[1])),
+    )
 
 
 def _build_means(session: tuple[float, ...], builds: tuple[int, ...]) -> tuple[float, ...]:
