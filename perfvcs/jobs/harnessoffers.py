@@ -121,13 +121,17 @@ def _milliseconds(benchmarks: int) -> int:
     return min(GO_MOST, max(GO_LEAST, GO_ALL // benchmarks // 10 * 10))
 
 
-def shorter(offer: Proposal, benchmarks: int, seconds: float) -> tuple[Proposal, float]:
+def shorter(
+    offer: Proposal, benchmarks: int, seconds: float, longest: float
+) -> tuple[Proposal, float]:
     """A proposal for Go that reported so many benchmarks, of which the sources name fewer where
-    these have parts: each as long as that many allow, and the seconds of such an execution.
+    these have parts: each as long as that many allow, and an execution no longer than ``longest``
+    (s) as far as that is possible; with the seconds of such an execution.
     """
     rest, options, last = offer.cmd.rpartition(GO_OPTIONS)
     before = int(last.strip().removesuffix("ms")) if options else 0
-    after = _milliseconds(max(1, benchmarks))
+    fitting = int(before * longest / seconds) // 10 * 10
+    after = max(GO_LEAST, min(_milliseconds(max(1, benchmarks)), fitting))
     if after >= before:
         return offer, seconds
     return replace(offer, cmd=f"{rest}{options} {after}ms"), seconds * after / before

@@ -13,11 +13,12 @@ from msgspec import structs
 
 from perfvcs.check.change import Report
 from perfvcs.check.method import CheckRequest
+from perfvcs.check.vocabulary import SURE
 from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import Config
 from perfvcs.measure.announcement import announced, choose, differing, intact, unfinished, variables
 from perfvcs.measure.blocks import ORDER_NAME
-from perfvcs.measure.budget import Budget, Changed, run, settle_jobs, spend
+from perfvcs.measure.budget import WORTH_SAYING, Budget, Changed, run, settle_jobs, spend
 from perfvcs.measure.journal import Identity, Journal, Planned, SessionHeader
 from perfvcs.measure.product import read_all
 from perfvcs.measure.progress import Progress
@@ -265,7 +266,7 @@ def settle(
         looks = (first.pairs, *looks)
     most_pairs = looks[-1] if until is None else MOST_PAIRS
     with opened(rig, pair, request, outcome) as session:
-        history = repository.history(pair[1])
+        history, shown = repository.history(pair[1]), dict[int, bool]()
 
         def decide(number: int) -> str | None:
             """The verdict on a job by what it gave so far; None while a comparison is open."""
@@ -290,7 +291,14 @@ def settle(
                 is_over = look.pairs is None
             else:
                 is_over = until(look.report, [profile for side in sides for profile in side])
-            return headline(look.report) if is_enough or is_over else None
+            if is_enough or is_over:
+                return headline(look.report)
+            is_changed = bool(look.report.having(*SURE))
+            ahead = (session.pace.of(number) or 0.0) * (most_pairs - pairs)
+            if ahead >= WORTH_SAYING and shown.get(number) not in (is_changed, True):
+                shown[number] = is_changed
+                rig.progress.say(f"so far: {headline(look.report)}")
+            return None
 
         if session.budget is None or session.executor.width > 1:
             settle_jobs(session, looks, decide)

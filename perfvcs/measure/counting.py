@@ -31,6 +31,7 @@ from perfvcs.measure.countingcosts import (
 )
 from perfvcs.measure.interpreter import own_program
 from perfvcs.measure.unitseconds import TIMED, UnitSeconds, units, wholes
+from perfvcs.plan.expected import SHARE
 from perfvcs.plugins.collector import EVERY_UNIT
 from perfvcs.profile.naming import is_whole
 from perfvcs.profile.summary import summarise
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from perfvcs.measure.storedsession import CampaignOutcome
     from perfvcs.repository.state import State
 
-SHARE = 0.2  # of the session that counting may take
 # seconds that it may take of any session whose pairs left a job open: of a job of 20 ms these are
 # two seconds, in which nothing could be counted
 LEAST_ROOM = 20.0

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from perfvcs.jobs.ownfiles import file_text, own_files
 from perfvcs.jobs.pythonoffers import PROPOSED_REPEATS
-from perfvcs.plan.expected import USUAL_PAIRS
 from perfvcs.profile.naming import ONCE
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from perfvcs.jobs.starter import Proposal
     from perfvcs.plugins.collector import Observations
 
-VERDICT_SECONDS = 120.0  # seconds in which a verdict on the proposed tests is expected
-EXECUTION_SECONDS = VERDICT_SECONDS / (2 * (USUAL_PAIRS + 1))  # of one execution, to keep that
 MOST_NAMES = 20  # files, or tests, in a command
 MOST_COMMITS = 500  # of the history, in which changes of files are counted
 # of a benchmark of asv, see perfvcs_asv.py: its samples, what one takes at least and all at most
@@ -83,10 +80,10 @@ def _modules(module: str, names: str) -> list[str]:
 
 
 def telling(
-    proposal: Proposal, seen: Observations, once: float, changes: Mapping[str, int]
+    proposal: Proposal, seen: Observations, once: float, changes: Mapping[str, int], longest: float
 ) -> tuple[Proposal, float]:
-    """A proposal of tests, cut to the most telling ones where all of them take too long for a
-    verdict; with the seconds of one execution.
+    """A proposal of tests, cut to the most telling ones where an execution of all of them takes
+    longer than ``longest`` (s); with the seconds of one execution.
 
     ``once`` is what it took to run each test once; the collector repeats them. What a test tells is
     its time x the ``changes`` of the code that its file imports.
@@ -100,7 +97,7 @@ def telling(
         full[test] += seconds + min(PROPOSED_REPEATS * seconds, seconds + REPEATED_SECONDS)
     start = max(0.0, once - sum(spent.values()))  # of what is not a test
     seconds = start + sum(full.values())
-    room = max(EXECUTION_SECONDS - start, start)  # where starting takes long, cutting saves little
+    room = max(longest - start, start)  # where starting takes long, cutting saves little
     if sum(full.values()) <= room:
         return proposal, seconds
     worth = {test: value * changes.get(test.partition("::")[0], 1) for test, value in spent.items()}
@@ -128,10 +125,10 @@ def timed_files(proposal: Proposal) -> Proposal | None:
 
 
 def telling_files(
-    proposal: Proposal, seen: Observations, once: float, changes: Mapping[str, int]
+    proposal: Proposal, seen: Observations, once: float, changes: Mapping[str, int], longest: float
 ) -> tuple[Proposal, float]:
-    """A proposal of tests of Perl, cut to the most telling files where all of them take too long
-    for a verdict; with the seconds of one execution, ``once`` for all.
+    """A proposal of tests of Perl, cut to the most telling files where an execution of all of them
+    takes longer than ``longest`` (s); with the seconds of one execution, ``once`` for all.
 
     What a file tells is its time x its ``changes``, and one more.
     """
@@ -139,8 +136,8 @@ def telling_files(
     spent.pop(proposal.name, None)
     worth = {name: value * (1 + changes.get(name, 0)) for name, value in spent.items()}
     start = max(0.0, once - sum(spent.values()))
-    chosen = _dearest(spent, worth, EXECUTION_SECONDS - start)
-    if once <= EXECUTION_SECONDS or not chosen:
+    chosen = _dearest(spent, worth, longest - start)
+    if once <= longest or not chosen:
         return proposal, once
     takes = sum(spent[name] for name in chosen)
     found = (
@@ -152,23 +149,25 @@ def telling_files(
     return replace(proposal, found=found, cmd=cmd), start + takes
 
 
-def telling_suite(proposal: Proposal, seen: Observations, once: float) -> tuple[Proposal, float]:
-    """A proposal of a suite of asv, cut to its dearest classes, or benchmarks, where all of them
-    take too long for a verdict; with the seconds of one execution, ``once`` for all.
+def telling_suite(
+    proposal: Proposal, seen: Observations, once: float, longest: float
+) -> tuple[Proposal, float]:
+    """A proposal of a suite of asv, cut to its dearest classes, or benchmarks, where an execution
+    of all of them takes longer than ``longest`` (s); with the seconds of one, ``once`` for all.
     """
     spent: dict[str, float] = defaultdict(float)
     for unit, value in zip(seen.uid, seen.values.get("wall", ()), strict=False):
         sample = max(value or 0.0, SAMPLE_SECONDS)
         spent[unit.partition(" ")[0]] += max(sample, min(SAMPLED_SECONDS, SAMPLES * sample))
     room = once - START_SECONDS
-    if once <= EXECUTION_SECONDS or not spent or room <= 0:
+    if once <= longest or not spent or room <= 0:
         return proposal, once
     rate = room / sum(spent.values())  # with what sets them up
     seconds = {name: rate * value for name, value in spent.items()}
     classes: dict[str, float] = defaultdict(float)
     for name, value in seconds.items():
         classes[name.rpartition(".")[0]] += value
-    left = EXECUTION_SECONDS - START_SECONDS
+    left = longest - START_SECONDS
     chosen = _dearest(classes, classes, left) or _dearest(seconds, seconds, left)
     if not chosen:
         return proposal, once

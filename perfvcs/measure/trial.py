@@ -22,7 +22,7 @@ from perfvcs.jobs.starter import RUNNER as SUITE
 from perfvcs.jobs.starter import Proposal
 from perfvcs.launcher.execution import UNNOTICED
 from perfvcs.measure.budget import Budget
-from perfvcs.measure.counting import LEAST_ROOM, SHARE, affordable
+from perfvcs.measure.counting import LEAST_ROOM, affordable
 from perfvcs.measure.journal import Identity
 from perfvcs.measure.progress import Progress, Reasons
 from perfvcs.measure.reason import TAKES_LONG, Reason
@@ -40,7 +40,7 @@ from perfvcs.measure.tellingtests import (
 )
 from perfvcs.measure.testprograms import without_starter
 from perfvcs.measure.unitseconds import units, wholes
-from perfvcs.plan.expected import Estimate, about
+from perfvcs.plan.expected import SHARE, Estimate, about, longest_execution
 from perfvcs.plugins.collector import Observations
 from perfvcs.profile import Profile
 from perfvcs.repository import Repository
@@ -256,8 +256,8 @@ def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: flo
             block = session.blocks.of(running[0], 0)[0]
             chosen = proposal.only([cells[number].name for number in running])
             once, full = first - seconds, seconds
-            seen = block.seen[0]
-            chosen, seconds = _most_telling(repository.project, chosen, seen, seconds)
+            seen, longest = block.seen[0], longest_execution(prepared - began + once)
+            chosen, seconds = _most_telling(repository.project, chosen, seen, seconds, longest)
             counting = _counting(chosen, seconds, session.profiles(), seconds / full)
             direct = without_starter(proposal, *sites.place(0))
         return Trial(chosen, seconds, prepared - began + once, counting, direct)
@@ -267,18 +267,20 @@ def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: flo
 
 
 def _most_telling(
-    project: Project, proposal: Proposal, seen: Observations, seconds: float
+    project: Project, proposal: Proposal, seen: Observations, seconds: float, longest: float
 ) -> tuple[Proposal, float]:
-    """A proposal that ran, cut to what a verdict has time for, and the seconds of an execution."""
+    """A proposal that ran, cut to executions of at most ``longest`` (s) as far as it can be, and
+    the seconds of one.
+    """
     if proposal.collector == PYTEST:
         files = {unit.partition("::")[0] for unit in seen.uid}
-        return telling(proposal, seen, seconds, changes_of_code(project, files))
+        return telling(proposal, seen, seconds, changes_of_code(project, files), longest)
     if timed_files(proposal) is not None:
-        return telling_files(proposal, seen, seconds, changes_by_file(project))
+        return telling_files(proposal, seen, seconds, changes_by_file(project), longest)
     if SUITE in proposal.cmd:
-        return telling_suite(proposal, seen, seconds)
+        return telling_suite(proposal, seen, seconds, longest)
     rows = set(zip(seen.uid, seen.size, strict=True))  # with one of all of it
-    return shorter(proposal, len(rows) - 1, seconds)
+    return shorter(proposal, len(rows) - 1, seconds, longest)
 
 
 def _counting(

@@ -15,6 +15,9 @@ USUAL_PAIRS = 17
 # Seconds of a command beside executions and preparation: with starting and storing 1 and, for the
 # analyses of some units, 4 (docs/evaluation/everyday.md).
 COLLECTING, CHECKING = 1.0, 4.0
+SHARE = 0.2  # of a session that counting its work may take
+VERDICT = 120.0  # seconds in which a verdict on what `perf init` proposes is expected
+LEAST_MEASURED = 0.5  # of these that are for executions, however long it takes to prepare them
 SAME = 1.25  # times the expected time up to which the worst case is not worth saying
 
 
@@ -54,6 +57,14 @@ class Estimate(NamedTuple):
         """``, at most 20 min``; empty where that is hardly more than expected."""
         is_same = self.most <= SAME * max(1.0, self.expected)
         return "" if is_same else f", at most {duration(self.most)}"
+
+
+def longest_execution(preparation: float) -> float:
+    """The seconds that an execution may take for a verdict to be expected in time, with so many of
+    ``preparation`` for each side, and with the counting of its work.
+    """
+    left = max(VERDICT - CHECKING - 2 * preparation, LEAST_MEASURED * VERDICT)
+    return left / (2 * (USUAL_PAIRS + 1 + PAIRS * SHARE / (1 - SHARE)))
 
 
 def about(seconds: float) -> str:

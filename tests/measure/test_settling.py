@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import Perf, Project
 
+from perfvcs.measure import campaign
 from perfvcs.plan.expected import CHECKING, COLLECTING, USUAL_PAIRS, Estimate
 from perfvcs.statistics.multiplicity import PAIRS
 
@@ -21,6 +22,18 @@ collectors = ["bytecode"]
 executions = 1
 warmup = 0
 """
+PARTS = """
+[[job]]
+name = "parts"
+cmd = "python parts.py"
+reads = { regex = '^(?P<name>[a-z]+): (?P<value>[0-9.]+) (?P<unit>s)$' }
+warmup = 0
+"""
+PARTED = """
+import random
+print(f"steady: {COST * random.uniform(1.0, 1.01):.6f} s")
+print(f"odd: {random.uniform(1.0, 9.0):.6f} s")
+"""
 WORK = "for number in range(COUNT):\n    number * number\n"
 
 
@@ -33,6 +46,18 @@ def test_what_is_decided_is_said_while_the_rest_is_measured(project: Project, pe
     assert "decided: counted became worse: bytecodes" in lines[decided[0]]
     assert any("noisy" in line for line in lines[decided[0] + 1 :])
     assert "counted" in said.out and "noisy" in said.out
+
+
+@pytest.mark.parametrize(("worth", "times"), [(0.0, 1), (1e6, 0)])
+def test_what_the_first_pairs_show_is_said_where_many_more_are_measured(
+    project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch, worth: float, times: int
+) -> None:
+    """A program that reports one unit that is slower, and one that is never settled."""
+    monkeypatch.setattr(campaign, "WORTH_SAYING", worth)
+    project.commit(**{"perf.toml": PARTS, "parts.py": PARTED.replace("COST", "1.0")})
+    project.commit(**{"parts.py": PARTED.replace("COST", "3.0")})
+    said = perf("check", "--measure", "--no-exact", "HEAD~1", "HEAD", code=3)
+    assert said.err.count("so far: parts: steady became slower: wall time +2") == times
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,13 @@ from conftest import Project
 
 from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import Proposal
-from perfvcs.measure.tellingtests import (
-    EXECUTION_SECONDS,
-    changes_by_file,
-    changes_of_code,
-    telling,
-    telling_suite,
-)
-from perfvcs.plan.expected import Estimate
+from perfvcs.measure.tellingtests import changes_by_file, changes_of_code, telling, telling_suite
+from perfvcs.plan.expected import SHARE, Estimate, longest_execution
 from perfvcs.plugins.collector import Observations
+from perfvcs.statistics.multiplicity import PAIRS
 
 TESTS = Proposal("tests", "python -m pytest tests", "tests", python=(".",), collector=PYTEST)
+LONGEST = 10 / 3  # seconds of an execution
 
 
 def chosen(
@@ -30,12 +26,21 @@ def chosen(
     """
     uids = [name.replace("__", "::") for name in spent]
     seen = Observations(uid=uids, values={"wall": list(spent.values())}, metrics={})
-    found, seconds = telling(TESTS, seen, once, changes or {})
+    found, seconds = telling(TESTS, seen, once, changes or {}, LONGEST)
     return found.cmd, found.found, seconds
 
 
-def test_a_verdict_on_what_is_proposed_takes_two_minutes() -> None:
-    assert Estimate.of_check(0.0, EXECUTION_SECONDS).expected == pytest.approx(120.0, abs=5.0)
+@pytest.mark.parametrize("preparation", [0.0, 5.0, 20.0])
+def test_a_verdict_on_what_is_proposed_takes_two_minutes(preparation: float) -> None:
+    """With what comes before the executions, and counting after them."""
+    longest = longest_execution(preparation)
+    counting = 2 * PAIRS * longest * SHARE / (1 - SHARE)
+    expected = Estimate.of_check(preparation, longest, counting=counting).expected
+    assert expected == pytest.approx(120.0, abs=1.0)
+
+
+def test_where_preparing_takes_long_something_is_measured_all_the_same() -> None:
+    assert longest_execution(300.0) == longest_execution(60.0) > 1.0
 
 
 def test_a_short_suite_is_proposed_whole() -> None:
@@ -64,7 +69,7 @@ def test_where_each_file_takes_long_tests_are_named() -> None:
         92.0, a__endless=90.0, **{"a__one[1]": 0.3, "a__one[2]": 0.3, "a__two": 0.4}
     )
     assert cmd == "python -m pytest a::one a::two"
-    assert seconds < EXECUTION_SECONDS
+    assert seconds < LONGEST
 
 
 def test_one_endless_test_is_proposed_as_it_is() -> None:
@@ -95,7 +100,7 @@ def test_options_remain_where_only_some_tests_are_proposed() -> None:
     cmd = "python -m pytest --benchmark-disable tests --ignore=tests/b.py"
     seen = Observations(uid=["a::one", "b::two"], values={"wall": [90.0, 0.9]}, metrics={})
     tests = Proposal("tests", cmd, "tests", python=(".",), collector=PYTEST)
-    found = telling(tests, seen, 91.0, {})[0].cmd
+    found = telling(tests, seen, 91.0, {}, LONGEST)[0].cmd
     assert found == "python -m pytest --benchmark-disable --ignore=tests/b.py b"
 
 
@@ -119,9 +124,9 @@ def test_a_suite_of_asv_is_cut_to_its_dearest_classes(once: float, cmd: str) -> 
     }
     seen = Observations(uid=[*spent], values={"wall": [*spent.values()]}, metrics={})
     suite = Proposal("a suite", "python -m perfvcs_asv bench", "asv")
-    chosen, seconds = telling_suite(suite, seen, once)
+    chosen, seconds = telling_suite(suite, seen, once, LONGEST)
     assert chosen.cmd == cmd
-    assert seconds <= EXECUTION_SECONDS
+    assert seconds <= LONGEST
 
 
 def test_changes_are_counted_by_file(project: Project) -> None:

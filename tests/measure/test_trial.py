@@ -158,7 +158,7 @@ def test_of_tests_of_perl_with_a_slow_verdict_those_are_written_that_it_has_time
     project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The longest that fit, by how often they change; ``slow.t`` alone takes too long."""
-    monkeypatch.setattr(tellingtests, "EXECUTION_SECONDS", 1.5)
+    monkeypatch.setattr(trial, "longest_execution", lambda _: 1.5)
     passes = r"print qq(1..1\nok 1\n);"
     project.write("t/brief.t", passes)
     project.write("t/medium.t", f"select undef, undef, undef, .5; {passes}")
@@ -320,9 +320,10 @@ def test_a_module_that_benchmarks_share_is_not_taken_for_one(project: Project) -
 
 @pytest.mark.needs("go")
 def test_each_part_of_a_benchmark_of_go_gets_its_share_of_an_execution(
-    project: Project, perf: Perf
+    project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sources name one benchmark, and running it shows that it has six parts."""
+    monkeypatch.setattr(trial, "longest_execution", lambda _: 60.0)
     project.commit(
         **{
             "go.mod": "module mark\n\ngo 1.18\n",
@@ -340,11 +341,19 @@ def test_each_part_of_a_benchmark_of_go_gets_its_share_of_an_execution(
 
 def test_only_what_has_more_parts_than_benchmarks_becomes_shorter() -> None:
     offer = Proposal("Go", f"env --chdir=a ./bench.test {GO_OPTIONS} 200ms", "bench")
-    assert shorter(offer, 4, 2.0) == (offer, 2.0)
-    cut, seconds = shorter(offer, 1000, 2.0)
+    assert shorter(offer, 4, 2.0, 2.2) == (offer, 2.0)
+    cut, seconds = shorter(offer, 1000, 2.0, 2.2)
     assert cut.cmd == f"env --chdir=a ./bench.test {GO_OPTIONS} 20ms" and seconds == 0.2
     other = Proposal("shell", "sh bench.sh 200ms", "bench")
-    assert shorter(other, 1000, 2.0) == (other, 2.0)
+    assert shorter(other, 1000, 2.0, 2.2) == (other, 2.0)
+
+
+def test_benchmarks_of_go_that_take_too_long_for_a_verdict_become_shorter() -> None:
+    offer = Proposal("Go", f"./bench.test {GO_OPTIONS} 200ms", "bench")
+    cut, seconds = shorter(offer, 4, 4.0, 2.2)
+    assert cut.cmd == f"./bench.test {GO_OPTIONS} 110ms" and seconds == pytest.approx(2.2)
+    cut, _ = shorter(offer, 4, 400.0, 2.2)
+    assert cut.cmd == f"./bench.test {GO_OPTIONS} 20ms"
 
 
 CMAKE_TESTS = """\
