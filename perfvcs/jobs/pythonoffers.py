@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from perfvcs.jobs.benchscripts import BENCHMARK_FOLDERS
+from perfvcs.jobs.hazards import LONGEST_LINE, PATTERNS
 from perfvcs.jobs.ownfiles import file_text, module_names, own_files, project_files
 from perfvcs.jobs.pythonneeds import interpreters, needed_by_tests, normalized, once_each
 from perfvcs.jobs.starter import Proposal
@@ -21,6 +22,7 @@ PYTEST = f'{{ name = "pytest", repeat = {PROPOSED_REPEATS} }}'
 ONCE = " --benchmark-disable"
 # folders of files that tests read: they are no tests of the project
 SAMPLES = frozenset({"fixtures", "samples", "swamp", "testdata", "data", "examples", "example"})
+NO_TESTS = SAMPLES.union(BENCHMARK_FOLDERS)
 MOST_ARGUMENTS = 20  # files in one command
 DISTRIBUTION = re.compile(
     r"^[ \t]{0,99}name[ \t]{0,99}=[ \t]{0,99}['\"]?([\w.-]{1,200})", re.MULTILINE
@@ -32,7 +34,39 @@ USES_BENCHMARK = re.compile(
 
 
 def offers(root: Path) -> Iterator[Proposal]:
-    """Its benchmarks for pytest, its tests, and its import; without packaging only its tests."""
+    """Its benchmarks for pytest, its tests, and its import; without packaging only its tests. Files
+    of tests that download something are left out.
+    """
+    fetching = [*_downloading(root)]
+    for offer in _offers(root):
+        words = shlex.split(offer.cmd)
+        inside = [
+            name
+            for name in fetching
+            if any(name.startswith(f"{word}/") for word in words) and offer.collector == PYTEST
+        ]
+        named = ", ".join(inside)
+        yield (
+            offer
+            if not inside
+            else replace(
+                offer,
+                found=f"{offer.found} without {named}, which downloads",
+                cmd=shlex.join([*words, *(f"--ignore={name}" for name in inside)]),
+            )
+        )
+
+
+def _downloading(root: Path) -> Iterator[str]:
+    """The files of tests with a line that downloads something."""
+    for path in project_files(root, "**/*test*.py"):
+        lines = (line for line in file_text(path).split("\n") if not line.lstrip().startswith("#"))
+        if any(PATTERNS["downloads"].search(line[:LONGEST_LINE]) for line in lines):
+            yield path.relative_to(root).as_posix()
+
+
+def _offers(root: Path) -> Iterator[Proposal]:
+    """All that it offers."""
     if not any((root / name).exists() for name in ("pyproject.toml", "setup.py", "setup.cfg")):
         if tests := _tests(root):
             yield Proposal(
@@ -131,7 +165,7 @@ def _tests(root: Path) -> str:
         for pattern in ("**/test_*.py", "**/*_test.py")
         for path in project_files(root, pattern)
     ]
-    own = [path for path in files if not SAMPLES.intersection(path.parts[:-1])]
+    own = [path for path in files if not NO_TESTS.intersection(path.parts[:-1])]
     if own:
         return str(own[0].parent)
     alone = (name for name in ("test.py", "tests.py") if IS_TEST.search(file_text(root / name)))

@@ -91,8 +91,9 @@ def telling(
     spent: dict[str, float] = defaultdict(float)
     full: dict[str, float] = defaultdict(float)  # with the repetitions
     for unit, value in zip(seen.uid, seen.values["wall"], strict=True):
-        test = unit.removesuffix(ONCE).partition("[")[0]
-        seconds = value or 0.0
+        if value is None:  # it failed
+            continue
+        test, seconds = unit.removesuffix(ONCE).partition("[")[0], value
         spent[test] += seconds
         full[test] += seconds + min(PROPOSED_REPEATS * seconds, seconds + REPEATED_SECONDS)
     start = max(0.0, once - sum(spent.values()))  # of what is not a test

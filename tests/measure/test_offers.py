@@ -243,6 +243,18 @@ def test_a_script_of_the_shell_is_no_module_of_python(project: Project) -> None:
     assert commands(project)[-1] == ['python -c "import marks"']
 
 
+def test_tests_that_download_are_left_out(project: Project) -> None:
+    fetch = "import os\n\nif not os.path.exists('words'):\n    os.system('wget http://words')\n"
+    project.write("pyproject.toml", "[project]\nname = 'demo'\n")
+    project.write("bench/test_words.py", f"{fetch}\n\ndef test_words():\n    pass\n")
+    project.write("bench/test_sort.py", "# wget http://words\n\ndef test_sort():\n    pass\n")
+    project.write("demo/tests/test_demo.py", "def test_demo():\n    pass\n")
+    first, *_, third, _ = proposals(project.root)
+    assert first.cmd == "python -m pytest --benchmark-disable bench --ignore=bench/test_words.py"
+    assert first.found.endswith("without bench/test_words.py, which downloads")
+    assert third.cmd == "python -m pytest demo/tests"
+
+
 def test_the_only_file_of_tests_may_be_called_test(project: Project) -> None:
     """Unlike a script of that name without any."""
     project.write("setup.py", "name = 'marks'\n")

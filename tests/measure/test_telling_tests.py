@@ -96,6 +96,14 @@ def test_the_code_of_tests_is_what_they_import(project: Project) -> None:
     assert counts["tests/test_parse.py"] == 1 + 5  # the package: with its __init__
 
 
+def test_tests_that_fail_are_not_proposed() -> None:
+    seen = Observations(
+        uid=["a::one", "b::two", "c::none"], values={"wall": [9.0, 0.9, None]}, metrics={}
+    )
+    cmd = telling(TESTS, seen, 10.0, {}, LONGEST)[0].cmd
+    assert cmd == "python -m pytest b"
+
+
 def test_options_remain_where_only_some_tests_are_proposed() -> None:
     cmd = "python -m pytest --benchmark-disable tests --ignore=tests/b.py"
     seen = Observations(uid=["a::one", "b::two"], values={"wall": [90.0, 0.9]}, metrics={})
