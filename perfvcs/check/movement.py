@@ -161,7 +161,7 @@ def _is_certain(change: Change) -> bool:
 class Followed(NamedTuple):
     """The change that a command follows where nobody names one, and how many ``benchmarks`` changed
     that it could have followed; ``instead_of`` the one whose work it is, which its time leaves
-    open.
+    open or shows less sharply.
     """
 
     change: Change
@@ -176,7 +176,11 @@ class Followed(NamedTuple):
         if self.benchmarks > 1:
             reasons.append(f"the most important of {self.benchmarks:,} benchmarks that changed")
         if self.instead_of is not None:
-            reasons.append(f"since its {metric_name(self.instead_of.metric)} alone leaves it open")
+            time = metric_name(self.instead_of.metric)
+            if _is_certain(self.instead_of):
+                reasons.append(f"since they explain its {time} and vary less")
+            else:
+                reasons.append(f"since its {time} alone leaves it open")
         return f"follows {name}, {', '.join(reasons)}" if reasons else ""
 
 

@@ -82,6 +82,31 @@ def test_a_search_for_the_commit_follows_the_count_where_time_leaves_it_open() -
 
 
 @pytest.mark.parametrize(
+    ("work", "metric", "followed"),
+    [
+        (1.06, "instructions", "instructions"),
+        (1.02, "instructions", "cpu"),
+        (1.06, "bytecodes", "cpu"),
+    ],
+    ids=["they explain it", "they explain a part", "functions of C are left out"],
+)
+def test_a_search_follows_the_count_of_a_unit_that_explains_its_time(
+    work: float, metric: str, followed: str
+) -> None:
+    whole = report(1.06, work, spread=0.01, metric=metric)
+    assert wall(whole).low > 0.02
+    of_job = TargetFilter().target(whole)
+    assert of_job is not None and of_job.change.metric == "cpu"
+    unit = structs.replace(
+        whole, changes=[structs.replace(change, uid="up") for change in whole.changes]
+    )
+    found = TargetFilter().target(unit)
+    assert found is not None and found.change.metric == followed
+    why = ", since they explain its CPU time and vary less"
+    assert found.choice == (f"follows sort: up, {followed}{why}" if followed == metric else "")
+
+
+@pytest.mark.parametrize(
     ("times", "work"),
     [(1.0, 1.005), (0.9, 1.03), (0.995, 1.03)],
     ids=["less than delta", "time says the opposite", "time moved the other way"],

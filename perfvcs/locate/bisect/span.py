@@ -12,6 +12,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from perfvcs.check.change import Change, NothingToCompare, Report
+from perfvcs.check.executedwork import PARTIAL
 from perfvcs.check.movement import Followed, SizedUnit, followed
 from perfvcs.check.text import benchmark
 from perfvcs.check.vocabulary import Word
@@ -25,7 +26,7 @@ from perfvcs.measure.counting import under_counter
 from perfvcs.measure.countingcosts import COUNTERS
 from perfvcs.measure.unitseconds import TIMED
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter, catalogue, chosen
-from perfvcs.profile.naming import ONCE, Benchmark
+from perfvcs.profile.naming import ONCE, Benchmark, is_whole
 from perfvcs.repository import Repository
 from perfvcs.repository.state import State
 
@@ -181,20 +182,34 @@ class TargetFilter(Struct, frozen=True):
 
 
 def _work_of(report: Report, change: Change) -> Change | None:
-    """The count that settled a change whose time leaves it open, and which finds the commit; None
-    where its time shows it, too.
+    """The count that finds the commit of a change in less time than its time does: of one that its
+    time leaves open, or of a unit whose time varies more than the instructions that explain it.
+    None where there is none.
     """
-    if change.low is None or change.high is None or not change.low <= 0 <= change.high:
+    if change.low is None or change.high is None:
         return None
     unit = SizedUnit.of(change)
+    is_open = change.low <= 0 <= change.high
     counts = (
         count
         for count in report.changes
         if count.metric in COUNTERS
         and count.word == change.word
         and SizedUnit.of(count)._replace(uid=count.uid.removesuffix(ONCE)) == unit
+        and (is_open or _explains(count, change))
     )
     return next(counts, None)
+
+
+def _explains(count: Change, change: Change) -> bool:
+    """Whether the count of a unit lies where its time is thought to. Bytecodes leave out what
+    functions of C do, and of a whole program each commit's count guides the search anyway.
+    """
+    if count.metric == PARTIAL or is_whole(change.job, change.uid):
+        return False
+    if count.effect is None or change.low is None or change.high is None:
+        return False
+    return change.low <= count.effect <= change.high
 
 
 def default_ends(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, str]:
