@@ -5,6 +5,7 @@ on.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 from msgspec import Struct
 
@@ -13,9 +14,11 @@ from perfvcs.check.method import FEWEST_EXECUTIONS
 from perfvcs.profile import Profile
 from perfvcs.profile.rules import Rules
 from perfvcs.profile.summary import Measured
-from perfvcs.statistics.multiplicity import PAIRS, level, schedule
+from perfvcs.statistics.multiplicity import PAIRS, USUAL_PAIRS, level, schedule
 
 LAST = 0.01  # the level of a report of all that was measured
+# open comparisons of which so small a share is no reason to measure all of them any longer
+MANY_OPEN, FEW_SETTLED = 20, 0.1
 
 
 class Interim(Struct, frozen=True):
@@ -71,6 +74,29 @@ def interim(
     ]
     later = [count for count in schedule(most) if count > pairs]
     return Interim(report, undecided, later[0] if undecided and later else None)
+
+
+def few_settled(undecided: Sequence[Change], pairs: int, most: int) -> str:
+    """Why a job that was measured in so many ``pairs`` is not worth measuring in ``most``: of many
+    open comparisons, the others are expected to settle few. Empty where it is.
+    """
+    if pairs < USUAL_PAIRS or len(undecided) < MANY_OPEN:
+        return ""
+    settled = sum(pairs * _growth(change) <= most for change in undecided)
+    if settled > FEW_SETTLED * len(undecided):
+        return ""
+    return f"{most - pairs} more would settle {settled} of {len(undecided):,} open comparisons"
+
+
+def _growth(change: Change) -> float:
+    """How many times as many pairs an open comparison is expected to want: until its interval lies
+    within what counts, or leaves out zero.
+    """
+    if change.effect is None or change.low is None or change.high is None:
+        return inf
+    effect, delta = abs(change.effect), change.delta or 0.0
+    room = effect if effect > delta else (change.within or delta) - effect
+    return ((change.high - change.low) / (2 * room)) ** 2 if room > 0 else inf
 
 
 def _would_change(change: Change) -> bool:

@@ -51,6 +51,7 @@ SCRIPTS = (*SHELLS, ".py", ".js", ".mjs", ".cjs", ".pl", ".lua", ".rb", ".bat")
 COMMENTS = ("#", "//", "--", ";", "*")
 AUTOCONF = "GNU Autoconf"  # whose scripts remove only what they made
 WORD = re.compile(r"[\w./-]{2,200}")
+LEFT_OUT = re.compile(r"--ignore=\S{1,1000}")  # files that pytest does not run
 # what a loop of a shell runs over
 TURNS = re.compile(r"\bfor\s{1,9}\w{1,50}\s{1,9}in\s([^;]{1,500})")
 PATTERN = re.compile(r"[\w./-]{0,200}\*[\w.-]{0,50}")
@@ -119,7 +120,7 @@ def _texts(root: Path, commands: Iterable[str]) -> Iterator[_Text]:
         for text in _asked(root, command):
             ahead += _scripts(root, text.path.rpartition("/")[0], text.line)
             yield text
-        ahead += _scripts(root, next(entered(command), ""), command)
+        ahead += _scripts(root, next(entered(command), ""), LEFT_OUT.sub("", command))
     seen: set[str] = set()
     while ahead and len(seen) < MOST_FILES:
         path = ahead.pop(0)

@@ -15,9 +15,10 @@ from msgspec import structs
 
 from perfvcs.errors import UsageError
 from perfvcs.measure.sites import Sites
-from perfvcs.plan.expected import USUAL_PAIRS, Estimate
+from perfvcs.plan.expected import Estimate
 from perfvcs.plan.needs import needs
 from perfvcs.profile import Job
+from perfvcs.statistics.multiplicity import USUAL_PAIRS
 from perfvcs.text.quantity import duration
 
 if TYPE_CHECKING:

@@ -254,7 +254,7 @@ def settle(
     and the session.
     """
     from perfvcs.check.answer import headline
-    from perfvcs.check.stopping import interim
+    from perfvcs.check.stopping import few_settled, interim
 
     repository = rig.repository
     rules = repository.criteria_reader.rules(
@@ -292,6 +292,11 @@ def settle(
             else:
                 is_over = until(look.report, [profile for side in sides for profile in side])
             if is_enough or is_over:
+                return headline(look.report)
+            if until is None and (few := few_settled(look.open, pairs, most_pairs)):
+                name = session.names[number]
+                rig.progress.say(f"{name} ends after {pairs} pairs: {few}")
+                outcome.given_up.add(name)
                 return headline(look.report)
             is_changed = bool(look.report.having(*SURE))
             ahead = (session.pace.of(number) or 0.0) * (most_pairs - pairs)

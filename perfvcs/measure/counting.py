@@ -99,6 +99,7 @@ def count(
     if always:
         timed = [structs.replace(cell, counting="always") for cell in timed]
     pairs = max(profile.design.executions for profile in outcome.profiles)
+    pairs = PAIRS if outcome.given_up else pairs
     left = allowance(seconds, pairs, request)
     total = sum(profile.design.executions for profile in outcome.profiles) or 1
     measured = outcome.profiles

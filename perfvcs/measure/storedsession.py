@@ -69,7 +69,8 @@ class CampaignDocument(msgspec.Struct, frozen=True):
 
 class CampaignOutcome(msgspec.Struct):
     """What a campaign did: the places of the stored profiles, what failed, and warnings about
-    noise; whose hosts measured, if any.
+    noise; whose hosts measured, if any. ``given_up``: jobs with open comparisons, of which more
+    pairs would settle few.
     """
 
     paths: list[str] = msgspec.field(default_factory=list)
@@ -78,6 +79,7 @@ class CampaignOutcome(msgspec.Struct):
     warnings: list[str] = msgspec.field(default_factory=list)
     seeds: list[int] = msgspec.field(default_factory=list)
     scheduler: str = ""
+    given_up: set[str] = msgspec.field(default_factory=set)
 
     def json(self) -> str:
         """What was stored and what failed, as one JSON object."""

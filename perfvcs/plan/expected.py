@@ -6,12 +6,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from perfvcs.statistics.multiplicity import PAIRS
+from perfvcs.statistics.multiplicity import PAIRS, USUAL_PAIRS
 from perfvcs.text.quantity import duration
 
-# Pairs that a comparison takes on average: the mean over seven kinds of noise at +5 %, of at least
-# 10.1 and at most 24.7 (docs/evaluation/pairs.md).
-USUAL_PAIRS = 17
 # Seconds of a command beside executions and preparation: with starting and storing 1 and, for the
 # analyses of some units, 4 (docs/evaluation/everyday.md).
 COLLECTING, CHECKING = 1.0, 4.0

@@ -9,6 +9,7 @@ import tomllib
 import pytest
 from conftest import Project
 
+from perfvcs.jobs.hazards import hazards
 from perfvcs.jobs.makefile import Makefile
 from perfvcs.jobs.ownfiles import lines_by_language, own_files
 from perfvcs.jobs.proposals import proposals
@@ -253,6 +254,7 @@ def test_tests_that_download_are_left_out(project: Project) -> None:
     assert first.cmd == "python -m pytest --benchmark-disable bench --ignore=bench/test_words.py"
     assert first.found.endswith("without bench/test_words.py, which downloads")
     assert third.cmd == "python -m pytest demo/tests"
+    assert not hazards(project.root, first)
 
 
 def test_the_only_file_of_tests_may_be_called_test(project: Project) -> None:

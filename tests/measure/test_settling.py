@@ -6,8 +6,8 @@ import pytest
 from conftest import Perf, Project
 
 from perfvcs.measure import campaign
-from perfvcs.plan.expected import CHECKING, COLLECTING, USUAL_PAIRS, Estimate
-from perfvcs.statistics.multiplicity import PAIRS
+from perfvcs.plan.expected import CHECKING, COLLECTING, Estimate
+from perfvcs.statistics.multiplicity import PAIRS, USUAL_PAIRS
 
 JOBS = """
 [[job]]
@@ -26,7 +26,7 @@ PARTS = """
 [[job]]
 name = "parts"
 cmd = "python parts.py"
-reads = { regex = '^(?P<name>[a-z]+): (?P<value>[0-9.]+) (?P<unit>s)$' }
+reads = { regex = '^(?P<name>[a-z0-9 ]+): (?P<value>[0-9.]+) (?P<unit>s)$' }
 warmup = 0
 """
 PARTED = """
@@ -58,6 +58,21 @@ def test_what_the_first_pairs_show_is_said_where_many_more_are_measured(
     project.commit(**{"parts.py": PARTED.replace("COST", "3.0")})
     said = perf("check", "--measure", "--no-exact", "HEAD~1", "HEAD", code=3)
     assert said.err.count("so far: parts: steady became slower: wall time +2") == times
+
+
+def test_a_suite_of_which_more_pairs_would_settle_little_ends_early(
+    project: Project, perf: Perf
+) -> None:
+    """Forty units, whose times lie between 1 and 9 s by chance; the slower one is found."""
+    odd = 'for name in range(40):\n    print(f"odd {name}: {random.uniform(1.0, 9.0):.6f} s")\n'
+    for cost in ("1.0", "3.0"):
+        parts = PARTED.replace("COST", cost)
+        project.commit(**{"perf.toml": PARTS, "parts.py": parts + odd})
+    said = perf("check", "--measure", "--no-exact", "HEAD~1", "HEAD", code=3)
+    assert f"parts ends after {USUAL_PAIRS} pairs: 13 more would settle " in said.err
+    assert "parts: steady became slower: wall time +2" in said.out
+    once = perf("check", "--measure", "--no-exact", "-n", "20", "HEAD~1", "HEAD", code=3)
+    assert "ends after" not in once.err
 
 
 @pytest.mark.parametrize(

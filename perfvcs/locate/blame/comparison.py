@@ -183,8 +183,8 @@ class CommitComparison:
     def _effect(
         self, bench: NamedBench, own: Gauge, counted: Sequence[MeasuredSides]
     ) -> MeasuredSides:
-        """The effect by the first exact metric that shows what the verdict shows; else the
-        verdict's own, else processor time in turns.
+        """The effect by the exact metric that shows what the verdict shows, and most of it; else
+        the verdict's own, else processor time in turns.
         """
         if own.exact and self.gauges.metric == "auto":
             return self._exact(own, self.profiles)
@@ -199,9 +199,10 @@ class CommitComparison:
         # bytecodes may differ by what takes hardly any time, which instructions tell
         denied = any(s.gauge.metric == "instructions" and not s.effect.real for s in sides)
         telling = [side for side in sides if not denied or side.gauge.metric != "bytecodes"]
-        first = next((side for side in telling if self._shows(side)), None)
-        if first is not None:
-            return first
+        if shown := [side for side in telling if self._shows(side)]:
+            # a program in Python executes other instructions where its heap is another one, which
+            # hides as much of a small difference; of equals the first says most
+            return max(shown, key=lambda side: abs(side.effect.value))
         timed = self._timed(bench, own)
         fitting = [side for side in sides if self._fits(side.gauge)]
         # an exact figure says more than an interval
