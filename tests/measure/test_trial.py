@@ -13,7 +13,7 @@ from perfvcs.jobs.harnessoffers import GO_OPTIONS, shorter
 from perfvcs.jobs.proposals import proposals
 from perfvcs.jobs.pythonoffers import PYTEST
 from perfvcs.jobs.starter import Proposal
-from perfvcs.measure import tellingtests, trial
+from perfvcs.measure import trial
 from perfvcs.measure.trial import Trial
 
 MAKEFILE = "all:\n\t@true\nbench:\n\tfalse\ncheck:\n\t@sleep 0.1\n"
