@@ -91,14 +91,12 @@ def telling(
     spent: dict[str, float] = defaultdict(float)
     full: dict[str, float] = defaultdict(float)  # with the repetitions
     for unit, value in zip(seen.uid, seen.values["wall"], strict=True):
-        if value is None:  # it failed
-            continue
-        test, seconds = unit.removesuffix(ONCE).partition("[")[0], value
+        test, seconds = unit.removesuffix(ONCE).partition("[")[0], value or 0.0
         spent[test] += seconds
         full[test] += seconds + min(PROPOSED_REPEATS * seconds, seconds + REPEATED_SECONDS)
     start = max(0.0, once - sum(spent.values()))  # of what is not a test
     seconds = start + sum(full.values())
-    room = max(longest - start, start)  # where starting takes long, cutting saves little
+    room = max(longest - start, longest / 2)  # starting may take long
     if sum(full.values()) <= room:
         return proposal, seconds
     worth = {test: value * changes.get(test.partition("::")[0], 1) for test, value in spent.items()}

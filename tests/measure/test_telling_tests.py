@@ -55,6 +55,12 @@ def test_a_slow_start_is_no_reason_to_leave_out_tests() -> None:
     assert chosen(20.0, a__one=0.01, b__two=0.1)[:2] == ("python -m pytest tests", "tests")
 
 
+def test_a_slow_start_leaves_no_room_for_as_long_a_suite() -> None:
+    cmd, _, seconds = chosen(20.0, a__one=0.7, a__two=0.7, b__three=5.0)
+    assert cmd == "python -m pytest a::one"
+    assert seconds == pytest.approx(20.0 - 6.4 + 1.5)
+
+
 def test_of_a_suite_that_takes_long_the_files_that_fit_are_proposed_dearest_first() -> None:
     """Each second of a test costs two: it is run again."""
     spent = {f"f{number}__one": 1.0 for number in range(6)} | {"small__one": 0.2}
@@ -94,14 +100,6 @@ def test_the_code_of_tests_is_what_they_import(project: Project) -> None:
     assert counts["tests/test_none.py"] == 1
     assert counts["tests/test_names.py"] == 1 + 3
     assert counts["tests/test_parse.py"] == 1 + 5  # the package: with its __init__
-
-
-def test_tests_that_fail_are_not_proposed() -> None:
-    seen = Observations(
-        uid=["a::one", "b::two", "c::none"], values={"wall": [9.0, 0.9, None]}, metrics={}
-    )
-    cmd = telling(TESTS, seen, 10.0, {}, LONGEST)[0].cmd
-    assert cmd == "python -m pytest b"
 
 
 def test_options_remain_where_only_some_tests_are_proposed() -> None:
