@@ -88,6 +88,7 @@ def test_a_search_for_the_commit_follows_the_count_where_time_leaves_it_open() -
         (1.025, "instructions", "instructions"),
         (1.01, "instructions", "cpu"),
         (1.06, "bytecodes", "bytecodes"),
+        (1.3, "bytecodes", "bytecodes"),
         (1.025, "bytecodes", "cpu"),
     ],
 )

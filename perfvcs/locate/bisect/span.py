@@ -202,17 +202,17 @@ def _work_of(report: Report, change: Change) -> Change | None:
 
 
 def _explains(count: Change, change: Change) -> bool:
-    """Whether the count of a unit lies where its time is thought to, and bytecodes, which leave out
-    what functions of C do, are most of it. Of a whole program each commit's count guides the search
-    anyway.
+    """Whether the count of a unit moved by no less than its time is thought to, and bytecodes,
+    which leave out what functions of C do, by half as much at least. Of a whole program each
+    commit's count guides the search anyway.
     """
     if None in (count.effect, change.effect, change.low, change.high):
         return False
-    count_effect, effect, low, high = (
-        number or 0.0 for number in (count.effect, change.effect, change.low, change.high)
+    work, effect, low, high = (
+        abs(number or 0.0) for number in (count.effect, change.effect, change.low, change.high)
     )
-    is_most = count.metric != PARTIAL or abs(count_effect) >= abs(effect) / 2
-    return is_most and low <= count_effect <= high and not is_whole(change.job, change.uid)
+    is_most = count.metric != PARTIAL or work >= effect / 2
+    return is_most and work >= min(low, high) and not is_whole(change.job, change.uid)
 
 
 def default_ends(repository: Repository, wanted: TargetFilter, bad: str) -> tuple[str, str]:
