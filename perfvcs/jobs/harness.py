@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 
 from perfvcs.errors import UsageError
+from perfvcs.native import native_folder
 from perfvcs.plugins.collector import EVERY_UNIT, Reads
 
 BY_REGEX = "log"  # the format that takes the expression of a job
@@ -28,6 +29,7 @@ class Harness(Struct, frozen=True):
     each runs so many times, and ``steady`` the variables with which it then does the same each
     time. ``sized`` makes it run a unit at one of its sizes. ``bounded``: it is known when each of
     its units begins and ends. ``beside``: others that the unit stands together with run, too.
+    ``loads`` is what of ``native/`` Node loads first into its programs.
     """
 
     only: Callable[[str], list[str]] | None = None
@@ -37,6 +39,7 @@ class Harness(Struct, frozen=True):
     steady: Mapping[str, str] = {}
     bounded: bool = False
     beside: bool = False
+    loads: str = ""
 
 
 def checked(reads: str | Reads | None) -> Reads | None:
@@ -148,6 +151,15 @@ def repeated(
 def steady(reads: Reads) -> Mapping[str, str]:
     """The variables with which a harness that repeats a unit does the same each time."""
     return _harness(reads).steady
+
+
+def loading(reads: Reads, env: Mapping[str, str]) -> dict[str, str]:
+    """The environment in which a harness gets what it lacks: Benchmark.js a time to take."""
+    loads = _harness(reads).loads
+    if not loads:
+        return dict(env)
+    required = f'--require "{native_folder() / loads}"'
+    return {**env, "NODE_OPTIONS": " ".join(filter(None, (required, env.get("NODE_OPTIONS"))))}
 
 
 def _as_taken(argv: Sequence[str], reads: Reads, options: list[str]) -> list[str]:
@@ -282,4 +294,5 @@ HARNESSES: Mapping[str, Harness] = {
     "pytest-benchmark": Harness(_pytest, once=("--benchmark-disable",), bounded=True),
     "vitest": Harness(_vitest),
     "benchmark-dotnet": Harness(_dotnet),
+    "benchmark-js": Harness(loads="benchmarkjs.js"),
 }

@@ -52,6 +52,9 @@ VITEST_FILE = '{ format = "vitest", file = "vitest.json" }'
 TIMED_LINES = (
     r"{ regex = '^(?P<name>[^:]{1,200}): {1,40}(?P<value>[\d.]{1,30}) ?(?P<unit>ns|µs|us|ms|s)$' }"
 )
+# Benchmark.js takes at least 5 s for each benchmark, and no options, see native/benchmarkjs.js
+NODE_SECONDS = "PERFVCS_BENCHMARK_SECONDS="
+NODE_ALL, NODE_LEAST, NODE_MOST = 2.0, 0.2, 0.5  # s of all benchmarks of an execution, and of one
 # of Node; mitata and tinybench report where the script writes JSON
 NODE = {"mitata": '"mitata"', "tinybench": '"tinybench"', "benchmark": '"benchmark-js"'}
 
@@ -124,17 +127,21 @@ def _milliseconds(benchmarks: int) -> int:
 def shorter(
     offer: Proposal, benchmarks: int, seconds: float, longest: float
 ) -> tuple[Proposal, float]:
-    """A proposal for Go that reported so many benchmarks, of which the sources name fewer where
-    these have parts: each as long as that many allow, and an execution no longer than ``longest``
-    (s) as far as that is possible; with the seconds of such an execution.
+    """A proposal for Go or Benchmark.js that reported so many benchmarks, of which the sources name
+    fewer where these have parts: each as long as that many allow, and an execution no longer than
+    ``longest`` (s) as far as that is possible; with the seconds of such an execution.
     """
-    rest, options, last = offer.cmd.rpartition(GO_OPTIONS)
-    before = int(last.strip().removesuffix("ms")) if options else 0
-    fitting = int(before * longest / seconds) // 10 * 10
-    after = max(GO_LEAST, min(_milliseconds(max(1, benchmarks)), fitting))
-    if after >= before:
+    number, share = max(1, benchmarks), longest / seconds
+    if match := re.search(rf"(?<={re.escape(GO_OPTIONS)} )\d+", offer.cmd):
+        fitting = int(float(match[0]) * share) // 10 * 10
+        after: float = max(GO_LEAST, min(_milliseconds(number), fitting))
+    elif match := re.search(rf"(?<={NODE_SECONDS})[\d.]+", offer.cmd):
+        fitting_seconds = min(NODE_ALL / number, float(match[0]) * share)
+        after = max(NODE_LEAST, round(fitting_seconds, 1))
+    if match is None or after >= float(match[0]):
         return offer, seconds
-    return replace(offer, cmd=f"{rest}{options} {after}ms"), seconds * after / before
+    cmd = f"{offer.cmd[: match.start()]}{after}{offer.cmd[match.end() :]}"
+    return replace(offer, cmd=cmd), seconds * after / float(match[0])
 
 
 def pyperf(offer: Proposal) -> Proposal:
@@ -172,7 +179,8 @@ def node(
             found, cmd, name, build, copied=(("package.json", plain),) if plain else ()
         )
         if harness:
-            yield replace(proposal, found=f"{found} ({harness})", reads=NODE[harness])
+            brief = f"env {NODE_SECONDS}{NODE_MOST} {cmd}" if harness == "benchmark" else cmd
+            yield replace(proposal, found=f"{found} ({harness})", cmd=brief, reads=NODE[harness])
         yield proposal
 
 

@@ -24,7 +24,7 @@ from perfvcs.git.changes import WorkingChanges, ignored
 from perfvcs.git.project import Project
 from perfvcs.jobs.cell import Cell
 from perfvcs.jobs.config import Config, installs
-from perfvcs.jobs.harness import chosen, repeated, repeats, runs_alone, steady
+from perfvcs.jobs.harness import chosen, loading, repeated, repeats, runs_alone, steady
 from perfvcs.jobs.workload import Workload
 from perfvcs.measure.interpreter import of_program, only_here, only_one, resolve
 from perfvcs.measure.site import Preparation, Site, Version, as_it_stands
@@ -207,6 +207,7 @@ class Sites:
         argv = [*whole]
         if cell.reads is not None:
             argv = chosen(whole, cell.reads, cell.unit, once=cell.exact)
+            env = loading(cell.reads, env)
         program, *words = argv
         if "/" in program and (removed := site.originals.removed([program])):
             raise CollectError(removed, lasting=True)

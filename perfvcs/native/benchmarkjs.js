@@ -6,6 +6,10 @@ const Module = require('module');
 const seconds = Number(process.env.PERFVCS_BENCHMARK_SECONDS);
 const SAMPLES = 5; // as few as Benchmark.js takes by itself
 
+function isBenchmarkJs(loaded) {
+  return typeof loaded === 'function' && typeof loaded.Suite === 'function' && loaded.options && 'minSamples' in loaded.options;
+}
+
 function shorten(Benchmark) {
   const run = Benchmark.prototype.run;
   Benchmark.prototype.run = function (...options) {
@@ -17,10 +21,10 @@ function shorten(Benchmark) {
 }
 
 if (seconds > 0) {
-  const load = Module._load, known = new Set();
-  Module._load = function (name, ...rest) {
-    const loaded = load.call(this, name, ...rest);
-    if (name === 'benchmark' && typeof loaded.Suite === 'function' && !known.has(loaded)) {
+  const load = Module._load, known = new WeakSet();
+  Module._load = function (...asked) {
+    const loaded = load.apply(this, asked);
+    if (isBenchmarkJs(loaded) && !known.has(loaded)) {
       known.add(loaded);
       shorten(loaded);
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import shlex
@@ -12,7 +13,7 @@ from pathlib import Path
 from pwd import getpwuid
 
 import pytest
-from conftest import Project
+from conftest import Perf, Project
 
 from perfvcs.git.project import Project as Checkout
 from perfvcs.jobs.npmscripts import direct
@@ -414,5 +415,50 @@ def test_a_benchmark_whose_harness_reports_is_read_before_it_is_measured_as_a_wh
     """A command is proposed once, whatever names it: its place in a folder, or package.json."""
     node_project(project, "node bench/mark.js", benchmark="2")
     project.write("bench/mark.js", "const b = require('benchmark')\nrequire('../mark')\n")
-    offers = [offer for offer in proposals(project.root) if offer.cmd == "node bench/mark.js"]
-    assert [offer.reads for offer in offers] == ['"benchmark-js"', ""]
+    offers = [offer for offer in proposals(project.root) if "node bench/mark.js" in offer.cmd]
+    assert [(offer.cmd, offer.reads) for offer in offers] == [
+        ("env PERFVCS_BENCHMARK_SECONDS=0.5 node bench/mark.js", '"benchmark-js"'),
+        ("node bench/mark.js", ""),
+    ]
+
+
+BENCHMARK_JS = """
+function Benchmark(name, options) {
+  this.name = name
+  this.options = { ...Benchmark.options, ...options }
+}
+Benchmark.options = { maxTime: 5, minSamples: 5 }
+Benchmark.Suite = function () {}
+Benchmark.prototype.run = function () {
+  const { maxTime, minSamples } = this.options
+  console.log(`${this.name} x ${1 / maxTime} ops/sec \u00b11.00% (${minSamples} runs sampled)`)
+}
+module.exports = Benchmark
+"""
+
+
+@pytest.mark.needs("node")
+@pytest.mark.parametrize(
+    ("first", "taken"), [("", [0.2, 100.0]), ("env PERFVCS_BENCHMARK_SECONDS=0.5 ", [2.0, 5.0])]
+)
+@pytest.mark.parametrize(
+    "starts",
+    [
+        {"mark.js": "const Benchmark = require('benchmark')\n"},
+        {"mark.js": "import Benchmark from 'benchmark'\n", "package.json": '{"type": "module"}'},
+    ],
+)
+def test_benchmark_js_takes_the_time_that_its_job_says(
+    project: Project, perf: Perf, first: str, taken: list[float], starts: dict[str, str]
+) -> None:
+    """It has no option for that, and stands 5 s for a benchmark."""
+    project.configure(f'cmd = "{first}node mark.js"\nreads = "benchmark-js"\nexecutions = 1')
+    project.write("node_modules/benchmark/index.js", BENCHMARK_JS)
+    run = "new Benchmark('turns', { minSamples: 100 }).run()\n"
+    project.write(".gitignore", "")
+    project.commit(**starts | {"mark.js": starts["mark.js"] + run})
+    perf("collect")
+    rows = csv.DictReader(perf("export", "--format", "csv").out.splitlines())
+    (turns,) = (row for row in rows if row["uid"] == "turns")
+    rate, samples = turns["throughput [ops/s higher]"], turns["throughput.samples [none]"]
+    assert [float(rate), float(samples)] == taken

@@ -158,16 +158,17 @@ def test_of_tests_of_perl_with_a_slow_verdict_those_are_written_that_it_has_time
     project: Project, perf: Perf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The longest that fit, by how often they change; ``slow.t`` alone takes too long."""
-    monkeypatch.setattr(trial, "longest_execution", lambda _: 1.5)
+    monkeypatch.setattr(trial, "longest_execution", lambda _: 3.5)
     passes = r"print qq(1..1\nok 1\n);"
     project.write("t/brief.t", passes)
     project.write("t/medium.t", f"select undef, undef, undef, .5; {passes}")
-    project.write("t/slow.t", f"select undef, undef, undef, 3; {passes}")
+    project.write("t/slow.t", f"select undef, undef, undef, 4; {passes}")
     project.commit()
     said = perf("init", "--yes")
     assert "of the time of all 3 files" in said.out
     written = matrix(load(project.root / "perf.toml"))[0]
-    assert written.cmd == "prove --lib t/medium.t t/brief.t"
+    # for the brief one there is time where the machine is not busy
+    assert written.cmd in ("prove --lib t/medium.t t/brief.t", "prove --lib t/medium.t")
     assert written.reads is None
 
 
@@ -344,6 +345,12 @@ def test_only_what_has_more_parts_than_benchmarks_becomes_shorter() -> None:
     assert shorter(offer, 4, 2.0, 2.2) == (offer, 2.0)
     cut, seconds = shorter(offer, 1000, 2.0, 2.2)
     assert cut.cmd == f"env --chdir=a ./bench.test {GO_OPTIONS} 20ms" and seconds == 0.2
+    offer = Proposal("Node", "env PERFVCS_BENCHMARK_SECONDS=0.5 node a.js", "bench")
+    cut, seconds = shorter(offer, 8, 4.0, 4.0)
+    assert cut.cmd == "env PERFVCS_BENCHMARK_SECONDS=0.2 node a.js" and seconds == 1.6
+    assert shorter(offer, 4, 2.0, 2.2) == (offer, 2.0)
+    cut, seconds = shorter(offer, 4, 2.0, 1.2)
+    assert cut.cmd == "env PERFVCS_BENCHMARK_SECONDS=0.3 node a.js" and seconds == 1.2
     other = Proposal("shell", "sh bench.sh 200ms", "bench")
     assert shorter(other, 1000, 2.0, 2.2) == (other, 2.0)
 
