@@ -47,9 +47,10 @@ if TYPE_CHECKING:
     from perfvcs.measure.storedsession import CampaignOutcome
     from perfvcs.repository.state import State
 
-# seconds that it may take of any session whose pairs left a job open: of a job of 20 ms these are
-# two seconds, in which nothing could be counted
-LEAST_ROOM = 20.0
+# seconds that it may take of any session whose pairs left a job open, since it decides what time
+# cannot: of a job of 20 ms these are two seconds, in which nothing could be counted, and of a suite
+# of tests of half a second, 30 s
+LEAST_ROOM = 60.0
 EXECUTIONS = 2  # of each version: two show how much a count varies by itself
 # names in what chooses functions by the processor, as gcc and clang do it
 DISPATCHING = (b"__cpu_model", b"__cpu_indicator_init")
