@@ -15,7 +15,7 @@ from perfvcs.locate.blame.explanation import (
     takes_long,
 )
 from perfvcs.locate.blame.gauge import BYTES, SECONDS, Gauge, Gauges, Question
-from perfvcs.locate.blame.laboratory import Laboratory, in_turns
+from perfvcs.locate.blame.laboratory import TURNS, Laboratory, in_turns
 from perfvcs.locate.blame.pairing import differing
 from perfvcs.locate.blame.places import Places
 from perfvcs.locate.blame.proof import RelativeEffect, VersionValues, effect, judge
@@ -29,7 +29,8 @@ from perfvcs.profile.rules import USUAL_DELTA
 # an effect from which on no count is repeated to see whether it varies: Lua's and Rust's vary by
 # 1 % at most
 VARIATION = 0.1
-COUNTING_SHARE = 0.5  # of the budget that counting may take: other means need the rest
+# of the budget that counting may take: other means need the rest, and people wait for it
+COUNTING_SHARE = 0.25
 LEAST_COUNTING = 60.0  # seconds that counting an execution may take in any case
 LATE = 1.5  # times as long as is usual, from which on it is given up
 # how many times as long an execution takes that is counted by functions: measured 25 to 60, and 3.2
@@ -165,13 +166,20 @@ class CommitComparison:
         return profiles
 
     def _too_long(self, gauge: Gauge) -> float:
-        """What an execution takes (s), if counting both sides and a trial would take more of the
-        budget than its share; else 0.
+        """What an execution takes (s), if counting both sides, once more where the effect is small,
+        and a trial would take more of the budget than its share; else 0.
         """
+        checked, sides = self.question.checked, len(self.profiles)
+        is_large = checked is not None and abs(checked.effect or 0.0) >= VARIATION
+        executions = (1 if is_large else 2) * sides + 1
         seconds = max(wholes(self.profiles).values(), default=0.0)
-        executions = len(self.profiles) + 1
-        most = self.budget * COUNTING_SHARE
-        return seconds if seconds * executions * SLOWER.get(gauge.metric, 1) > most else 0.0
+        return seconds if self._is_beyond(executions, gauge) else 0.0
+
+    def _is_beyond(self, executions: int, gauge: Gauge) -> bool:
+        """Whether so many executions are expected to take more than counting may."""
+        seconds = max(wholes(self.profiles).values(), default=0.0)
+        counting = executions * seconds * SLOWER.get(gauge.metric, 1)
+        return counting > self.budget * COUNTING_SHARE
 
     def _longest(self, gauge: Gauge) -> float:
         """The seconds after which counting an execution is given up: a program that starts
@@ -252,6 +260,10 @@ class CommitComparison:
             varies = any(len(set(values)) > 1 for values in levels)
         if not varies:
             return measured
+        asked = gauge.metric in (self.gauges.metric, self.question.metric)
+        if not asked and self._is_beyond(TURNS[0] * len(self.profiles), gauge):
+            self.notes.append(f"{gauge.metric} vary between executions, and averages take too long")
+            return self._timed(bench, own)
         self.notes.append(f"{gauge.metric} vary between executions, so that they are averaged")
         gauge = gauge._replace(varies=True)
         return self._of_verdict(gauge) or self._in_turns(bench, name, gauge, done)
