@@ -244,7 +244,10 @@ class Index:
 
     def has_unit(self, uid: str) -> bool:
         """Whether a profile has a unit of this name."""
-        units = "SELECT 1 FROM names n JOIN summaries s ON s.uid = n.id WHERE n.text = ? LIMIT 1"
+        units = (
+            "SELECT 1 FROM lines l WHERE json_extract(text, '$[2]') = ? AND EXISTS (SELECT 1 FROM"
+            " profiles WHERE job = l.job AND environment = l.environment) LIMIT 1"
+        )
         return self._database.attempt(lambda: bool(self._rows(units, uid)))
 
     def renamed(self) -> list[tuple[Job, Job]]:

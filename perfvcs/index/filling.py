@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from perfvcs.index import packedlevels
 from perfvcs.index.packedlevels import StoredLevels, together
-from perfvcs.profile import Collected, Design, Environment, Results
+from perfvcs.profile import Collected, Design, Environment, Metric, Results
 from perfvcs.profile.summary import Measured, Place, Summary
 from perfvcs.store.removal import PROFILE_PATH, Damaged, verified
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 Number = TypeVar("Number", int, float)
 
-INDEX_VERSION = 17
+INDEX_VERSION = 18
 REMEMBERED = 10_000  # row numbers of shared texts that are kept in memory while filling
 INDEX_SCHEMA = f"""
 CREATE TABLE mirror (head TEXT NOT NULL);
@@ -31,7 +30,6 @@ CREATE TABLE jobs (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, key TEXT N
 CREATE INDEX jobs_key ON jobs (key);
 CREATE TABLE environments (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE metrics (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
-CREATE TABLE names (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE profiles (
     id INTEGER PRIMARY KEY, commit_id INTEGER NOT NULL, name TEXT NOT NULL, job INTEGER NOT NULL,
     environment INTEGER NOT NULL,
@@ -40,11 +38,7 @@ CREATE TABLE profiles (
 );
 CREATE INDEX profiles_dirty ON profiles (commit_id) WHERE dirty IS NOT NULL;
 CREATE INDEX profiles_job ON profiles (job, commit_id);
-CREATE TABLE summaries (
-    profile INTEGER NOT NULL, number INTEGER NOT NULL, uid INTEGER NOT NULL,
-    metric INTEGER NOT NULL, size REAL, executions TEXT,
-    binaries TEXT, sizes INTEGER NOT NULL, medians BLOB NOT NULL, PRIMARY KEY (profile, number)
-) WITHOUT ROWID;
+CREATE TABLE summaries (profile INTEGER PRIMARY KEY, packed BLOB NOT NULL);
 CREATE TABLE damaged (path TEXT PRIMARY KEY, reason TEXT NOT NULL);
 CREATE TABLE lines (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE, job INTEGER NOT NULL,
 environment INTEGER NOT NULL);
@@ -57,7 +51,6 @@ TABLES = (
     "jobs",
     "environments",
     "metrics",
-    "names",
     "profiles",
     "summaries",
     "damaged",
@@ -113,6 +106,18 @@ class Details(msgspec.Struct, frozen=True, array_like=True):
     results: Results | None = None
 
 
+class PackedSummary(NamedTuple):
+    """A summary with the number of its line in place of uid, size and metric; ``executions`` is
+    None where these are 0, 1, 2 and so on.
+    """
+
+    line: int
+    medians: tuple[float, ...]
+    executions: tuple[int, ...] | None
+    binaries: tuple[int, ...]
+    sizes: int
+
+
 class Filling:
     """Adds to and removes from the tables inside one transaction of ``connection``."""
 
@@ -163,15 +168,7 @@ class Filling:
         )
         if inserted.rowcount:
             self._connection.execute(MARKED, {"commit": row[0], "mark": _mark(row[1])})
-            rows = (
-                self._summary(inserted.lastrowid, number, summary)
-                for number, summary in enumerate(measured.summaries)
-            )
-            self._connection.executemany(
-                "INSERT INTO summaries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows
-            )
-            if header.dirty is None:  # what was never committed has no place in a history
-                self._add_levels(measured, row[0], inserted.lastrowid or 0, row[2], row[3])
+            self._add_summaries(measured, row[0], inserted.lastrowid or 0, row[2], row[3])
 
     def remove(self, path: str) -> None:
         """Forget ``path``."""
@@ -216,48 +213,47 @@ class Filling:
             self._known[table, text] = row
         return row
 
-    def _add_levels(
+    def _add_summaries(
         self, measured: Measured, commit: int, profile: int, job: int, environment: int
     ) -> None:
+        """The summaries of a profile in one row, and the level of each on its line."""
         session = together(measured.header.collected.session, measured.header.design.order)
+        packed = []
         for summary in measured.summaries:
-            definition = measured.header.metrics[summary.metric]
-            line = (
-                job,
-                environment,
-                summary.uid,
-                summary.size,
-                summary.metric,
-                definition.unit,
-                definition.better,
+            line = self._line(measured.header.metrics[summary.metric], summary, job, environment)
+            usual = summary.executions == tuple(range(len(summary.executions)))
+            packed.append(
+                PackedSummary(
+                    line,
+                    summary.medians,
+                    None if usual else summary.executions,
+                    summary.binaries,
+                    summary.sizes,
+                )
             )
-            number = self._lines.get(line)
-            if number is None:
-                if len(self._lines) >= REMEMBERED:
-                    self._lines.clear()
-                number = self._lines[line] = self._number("lines", _text(line), job, environment)
-            self._levels.add(number, commit, profile, session, summary.medians)
+            if measured.header.dirty is None:  # what was never committed is in no history
+                self._levels.add(line, commit, profile, session, summary.medians)
+        self._connection.execute(
+            "INSERT INTO summaries VALUES (?, ?)", (profile, msgspec.msgpack.encode(packed))
+        )
 
-    def _summary(self, profile: int | None, number: int, summary: Summary) -> tuple[object, ...]:
-        count = len(summary.executions)
-        # the usual ones take no room
-        executions = (
-            None if summary.executions == tuple(range(count)) else _text(summary.executions)
-        )
-        uid, metric = self._number("names", summary.uid), self._number("names", summary.metric)
-        binaries = _text(summary.binaries) if summary.binaries else None
-        medians = struct.pack(f"<{len(summary.medians)}d", *summary.medians)
-        return (
-            profile,
-            number,
-            uid,
-            metric,
+    def _line(self, metric: Metric, summary: Summary, job: int, environment: int) -> int:
+        """The number of a summary's line."""
+        line = (
+            job,
+            environment,
+            summary.uid,
             summary.size,
-            executions,
-            binaries,
-            summary.sizes,
-            medians,
+            summary.metric,
+            metric.unit,
+            metric.better,
         )
+        number = self._lines.get(line)
+        if number is None:
+            if len(self._lines) >= REMEMBERED:
+                self._lines.clear()
+            number = self._lines[line] = self._number("lines", _text(line), job, environment)
+        return number
 
 
 def _listed(values: Mapping[Place, Number]) -> list[OfExecution[Number]]:
@@ -276,33 +272,6 @@ def _text(value: object) -> str:
 def _storable(path: str) -> str:
     """A path from git may hold any bytes; SQLite wants text."""
     return path.encode("utf-8", "backslashreplace").decode()
-
-
-def unpack(
-    uid: str,
-    size: float | None,
-    metric: str,
-    executions: str | None,
-    binaries: str | None,
-    sizes: int,
-    medians: bytes,
-) -> Summary:
-    """A summary from its row."""
-    values = struct.unpack(f"<{len(medians) // 8}d", medians)
-    if executions is None:
-        numbers = tuple(range(len(values)))
-    else:
-        numbers = msgspec.json.decode(executions, type=tuple[int, ...])
-    builds = () if binaries is None else msgspec.json.decode(binaries, type=tuple[int, ...])
-    return Summary(
-        uid=uid,
-        size=size,
-        metric=metric,
-        executions=numbers,
-        medians=values,
-        binaries=builds,
-        sizes=sizes,
-    )
 
 
 class HostSession(NamedTuple):

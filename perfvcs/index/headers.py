@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from perfvcs.index.filling import Details, Number, OfExecution, unpack
-from perfvcs.index.lines import PATH_QUERY, WITHIN_COMMITS, order
+from perfvcs.index.filling import Details, Number, OfExecution
+from perfvcs.index.lines import PATH_QUERY, WITHIN_COMMITS, order, unpacked
 from perfvcs.profile import Environment, Job, Metric
-from perfvcs.profile.summary import Header, Measured, Place, Summary
+from perfvcs.profile.summary import Header, Measured, Place
 
 if TYPE_CHECKING:
     import sqlite3
@@ -21,10 +21,9 @@ p.details
 FROM profiles p JOIN commits c ON c.id = p.commit_id JOIN jobs j ON j.id = p.job
 JOIN environments e ON e.id = p.environment
 JOIN metrics m ON m.id = p.metrics"""
-SUMMARIES = f"""
-SELECT s.profile, u.text, s.size, n.text, s.executions, s.binaries, s.sizes, s.medians
-FROM commits c JOIN profiles p ON p.commit_id = c.id JOIN summaries s ON s.profile = p.id
-JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric WHERE {WITHIN_COMMITS}"""
+OF_COMMITS = f"FROM commits c JOIN profiles p ON p.commit_id = c.id WHERE {WITHIN_COMMITS}"
+SUMMARIES = "SELECT profile, packed FROM summaries WHERE profile IN (SELECT p.id {})"
+LINES = "SELECT id, text FROM lines WHERE (job, environment) IN (SELECT p.job, p.environment {})"
 THERE = (
     "p.environment IN (SELECT id FROM environments WHERE json_extract(text, '$.fingerprint') = ?)"
 )
@@ -54,15 +53,15 @@ def measured(
     there, values = "", [_json(commits)]
     if environment is not None:
         there, values = f" AND {THERE}", [*values, environment]
-    summaries: dict[int, list[Summary]] = {}
-    ordered = f"{SUMMARIES}{there} ORDER BY s.profile, s.number"
-    for profile, *row in connection.execute(ordered, values):
-        summaries.setdefault(profile, []).append(unpack(*row))
+    these = f"{OF_COMMITS}{there}"
+    unpack = unpacked(connection.execute(LINES.format(these), values))
+    packed = connection.execute(SUMMARIES.format(these), values)
+    summaries = {profile: unpack(document) for profile, document in packed}
     rows = connection.execute(f"{HEADERS} WHERE {WITHIN_COMMITS}{there}", values)
     return [
         Measured(
             header,
-            summaries.get(profile, []),
+            summaries[profile],
             _placed(detail.paces),
             _placed(detail.turns),
             _placed(detail.seeds),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from perfvcs.index import packedlevels
-from perfvcs.index.filling import unpack
+from perfvcs.index.filling import PackedSummary
 from perfvcs.profile import Environment, Job
 from perfvcs.profile.summary import Summary
 from perfvcs.system.numeric import Floats, Integers, np
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 PATH_QUERY = "substr(c.text, 1, 2) || '/' || c.text || '/' || p.name"
 WITHIN_COMMITS = "c.text IN (SELECT value FROM json_each(?))"
 HISTORY_QUERY = f"""
-SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH_QUERY}, u.text, s.size, n.text,
-s.executions, s.binaries, s.sizes, s.medians
+SELECT c.text, p.dirty, p.details, p.started, e.text, {PATH_QUERY}, s.packed
 FROM jobs j JOIN profiles p ON p.job = j.id JOIN commits c ON c.id = p.commit_id
-JOIN environments e ON e.id = p.environment
-JOIN summaries s ON s.profile = p.id JOIN names u ON u.id = s.uid JOIN names n ON n.id = s.metric"""
+JOIN environments e ON e.id = p.environment JOIN summaries s ON s.profile = p.id"""
+LINES_QUERY = "SELECT l.id, l.text FROM jobs j JOIN lines l ON l.job = j.id WHERE j.key = ?"
 Kind = TypeVar("Kind")
 # of a line that goes on under another name: the numbers of all its parts, its own too
 LineParts = dict[int, list[int]]
@@ -56,11 +55,10 @@ def entries(
     if commits is not None:
         condition += f" AND {WITHIN_COMMITS}"
         values.append(msgspec.json.encode(commits).decode())
-    rows = connection.execute(
-        f"{HISTORY_QUERY} WHERE {condition} ORDER BY p.started, p.id, s.number", values
-    )
+    rows = connection.execute(f"{HISTORY_QUERY} WHERE {condition} ORDER BY p.started, p.id", values)
     details = msgspec.json.Decoder(_Session).decode
     environment = msgspec.json.Decoder(_Fingerprint).decode
+    unpack = unpacked(connection.execute(LINES_QUERY, (key,)))
     history = [
         SeriesEntry(
             commit=row[0],
@@ -69,12 +67,27 @@ def entries(
             started=row[3],
             environment=environment(row[4]).fingerprint,
             path=row[5],
-            summary=unpack(*row[6:]),
+            summary=summary,
         )
         for row in rows
+        for summary in unpack(row[6])
     ]
     turn = order(commits)
     return sorted(history, key=lambda entry: turn(entry.commit))
+
+
+def unpacked(lines: Iterable[tuple[int, str]]) -> Callable[[bytes], list[Summary]]:
+    """Unpacks the summaries of profiles, which are on some of these lines."""
+    unit = msgspec.json.Decoder(tuple[int, int, str, float | None, str, str, str]).decode
+    units = {number: unit(text)[2:5] for number, text in lines}
+    decode = msgspec.msgpack.Decoder(list[PackedSummary]).decode
+
+    def summary(packed: PackedSummary) -> Summary:
+        line, medians, executions, binaries, sizes = packed
+        numbers = tuple(range(len(medians))) if executions is None else executions
+        return Summary(*units[line], numbers, medians, binaries, sizes)
+
+    return lambda document: [summary(packed) for packed in decode(document)]
 
 
 def order(commits: list[str] | None) -> Callable[[str], tuple[int, str]]:

@@ -343,10 +343,10 @@ def test_damage_that_shows_up_later_is_repaired_too(store: Store, index: Index) 
     [
         "UPDATE profiles SET details = x'5b31'",
         "UPDATE profiles SET details = x'ff'",
-        "UPDATE summaries SET medians = x'00ff00'",
-        "UPDATE summaries SET executions = '[1'",
+        "UPDATE summaries SET packed = x'00ff00'",
+        "UPDATE lines SET text = '[1'",
         "UPDATE jobs SET text = CAST(x'ff' AS TEXT)",
-        "DROP TABLE names",
+        "DROP TABLE summaries",
     ],
 )
 def test_changed_values_are_noticed_where_they_can_be(
