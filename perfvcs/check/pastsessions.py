@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from perfvcs.check.samples.newestsession import NewestSession
     from perfvcs.profile import Metric
     from perfvcs.profile.summary import Header, Measured, Summary
-    from perfvcs.statistics.changepoints.judgement import Judgement
     from perfvcs.statistics.sessions import Spread
 
 Centres = dict["Unit", float]
@@ -37,15 +37,15 @@ class EarlierSessions(msgspec.Struct, frozen=True):
     """One unit's history: per session, in order, the log-mean of the executions' medians and the
     commit;
 
-    And the A/A effects seen. ``alike``: somebody says that sessions do not differ. ``judgement``
-    is that of ``means``, if it was made beforehand.
+    And the A/A effects seen. ``alike``: somebody says that sessions do not differ. ``newest``:
+    what the last one shows against baselines, by their commits, where that was asked beforehand.
     """
 
     means: tuple[float, ...] = ()
     commits: tuple[str, ...] = ()
     audits: tuple[float, ...] = ()
     alike: bool = False
-    judgement: Judgement | None = None
+    newest: Mapping[str, NewestSession | None] = {}
 
     def preceding(self, place: int) -> str:
         """The commit measured before that of a session; empty where there is none."""

@@ -16,7 +16,7 @@ from perfvcs import __version__
 from perfvcs.check import compare, earlier_sessions
 from perfvcs.check.change import Change
 from perfvcs.check.pastsessions import Centres, EarlierSessions, Unit
-from perfvcs.check.samples.newestsession import Compared, judgements
+from perfvcs.check.samples.newestsession import Compared, newest_sessions
 from perfvcs.check.vocabulary import ACCEPTABLE, WORDS
 from perfvcs.history.finding import relative
 from perfvcs.history.profilereader import NotOpened, ProfileReader, Read, unopened
@@ -31,7 +31,7 @@ from perfvcs.text.quantity import at_sizes
 
 VERSION = 10  # of what is kept
 PAIRS_TOGETHER = 3  # pairs judged side by side: with more, forks would share too few parts
-PAIRS_AT_ONCE = 128  # pairs whose profiles are in memory at once
+PAIRS_AT_ONCE = 256  # pairs whose profiles are in memory at once
 ComparedSeries = tuple[object, ...]
 
 
@@ -305,10 +305,9 @@ class Verdicts:
                     for unit in _of_one_execution(committed(pair.after, pair))
                     if unit in past
                 ]
-            made = judgements([one for *_, one in asked])
-            for (past, unit, _), judgement in zip(asked, made, strict=True):
-                if judgement:
-                    past[unit] = replace(past[unit], judgement=judgement)
+            made = newest_sessions([one for *_, one in asked])
+            for (past, unit, one), session in zip(asked, made, strict=True):
+                past[unit] = replace(past[unit], newest={one.baseline: session})
             verdicts = [compared(pair) for pair in some]
             pasts.clear()
             return verdicts

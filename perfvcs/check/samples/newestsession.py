@@ -12,7 +12,7 @@ from perfvcs.statistics.changepoints.newest import SUPPORT, NewestValue
 from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from perfvcs.statistics.changepoints.judgement import Judgement
     from perfvcs.statistics.changepoints.steps import ChangePoint
@@ -56,6 +56,11 @@ class Compared(NamedTuple):
     target: str
 
     @property
+    def is_known(self) -> bool:
+        """Whether what the target shows was asked beforehand."""
+        return self.baseline in self.past.newest
+
+    @property
     def place(self) -> int:
         """The index of the baseline's last session."""
         return len(self.past.commits) - 1 - self.past.commits[::-1].index(self.baseline)
@@ -88,13 +93,20 @@ class Compared(NamedTuple):
 
 
 def newest_sessions(compared: Sequence[Compared]) -> list[NewestSession | None]:
-    """The session of each target compared with the level of the history before it.
+    """The session of each target compared with the level of the history before it, those that are
+    not known yet together.
 
     None where that is usual, where there is no such history, where the baseline is neither at its
     present level nor at the one before the newest step, and where the target is not its newest
     commit or has several sessions. What is certain by the target's value only is no earlier change:
     one check says it, with the commit since which it is so, and no later one.
     """
+    new = iter(_certain([pair for pair in compared if not pair.is_known]))
+    return [pair.past.newest[pair.baseline] if pair.is_known else next(new) for pair in compared]
+
+
+def _certain(compared: Sequence[Compared]) -> list[NewestSession | None]:
+    """The sessions of targets, of which those are ``earlier`` that were certain before them."""
     sessions = _sessions(compared)
     late = [
         index
@@ -118,27 +130,15 @@ def _is_known(session: NewestSession, known: NewestSession | None) -> bool:
 
 def _sessions(compared: Sequence[Compared]) -> list[NewestSession | None]:
     """The sessions of targets, whether what they show was known before or not."""
-    return [
-        _newest_session(pair, judgement) if judgement else None
-        for pair, judgement in zip(compared, judgements(compared), strict=True)
-    ]
-
-
-def judgements(compared: Sequence[Compared]) -> list[Judgement | None]:
-    """The judgement of each history whose newest commit is to be judged, those that are not known
-    yet made together.
-    """
-    of_each: list[Judgement | None] = [None] * len(compared)
+    sessions: list[NewestSession | None] = [None] * len(compared)
     asked = [index for index, pair in enumerate(compared) if pair.is_judged]
-    new = [index for index in asked if compared[index].past.judgement is None]
-    made: Iterator[Judgement] = iter(())
-    if new:
+    if asked:
         from perfvcs.statistics.changepoints.judgement import judge_all
 
-        made = iter(judge_all([compared[index].past.means for index in new]))
-    for index in asked:
-        of_each[index] = compared[index].past.judgement or next(made)
-    return of_each
+        judgements = judge_all([compared[index].past.means for index in asked])
+        for index, judgement in zip(asked, judgements, strict=True):
+            sessions[index] = _newest_session(compared[index], judgement)
+    return sessions
 
 
 def _newest_session(compared: Compared, judgement: Judgement) -> NewestSession | None:
