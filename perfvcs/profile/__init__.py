@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -44,7 +45,7 @@ def is_derived(metric: str, metrics: Container[str]) -> bool:
     return word in DERIVED and (of in metrics or of == "size")
 
 
-class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True, dict=True):
     """What was run. Only profiles whose jobs have the same ``key`` are compared."""
 
     name: str
@@ -57,14 +58,14 @@ class Job(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     engine: str = ""
     source: dict[str, str] = {}
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The series key: SHA-256 of the canonical form, 64 hex digits."""
         import hashlib
 
         return hashlib.sha256(msgspec.json.encode(self, order="deterministic")).hexdigest()
 
-    @property
+    @cached_property
     def label(self) -> str:
         """The benchmark's name for people: name, arguments, workload and parameters, without what
         merely tags along.
