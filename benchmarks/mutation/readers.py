@@ -147,7 +147,6 @@ def _index(document: bytes, folder: Path) -> object:
             index.series(),
             index.lines(),
             [index.history(job.key) for job in index.series()],
-            index.spreads(commits),
             index.find("0"),
             index.origins(commits[0]),
             index.damaged(),

@@ -1,23 +1,18 @@
-"""One level per commit and line, and the levels of a line between its steps."""
+"""The intervals of a line's levels: of each commit, and of all between two steps."""
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import exp
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from perfvcs.check.subject import Level
 from perfvcs.history.finding import LARGEST_EXPONENT
-from perfvcs.index.lines import Course, Spreads
-from perfvcs.system.numeric import Flags, Floats, Integers, np
+from perfvcs.index.lines import Course
+from perfvcs.system.numeric import Floats, np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from perfvcs.statistics.changepoints import steps as statistics
     from perfvcs.statistics.changepoints.steps import ChangePoint
 
@@ -27,105 +22,26 @@ BATCHES = (10, 20, 40)  # values
 FEWEST_DF = 4  # degrees of freedom
 
 
-class Flat(Struct, frozen=True):
-    """One element per line and commit: level, variance of the level, its degrees of freedom,
-    executions, and whether it was measured in turns with the one before.
-    """
-
-    line: Integers
-    position: Integers
-    level: Floats
-    variance: Floats
-    df: Integers
-    executions: Integers
-    turns: Flags
+def measured(courses: Iterable[Course]) -> list[int]:
+    """The places that any of the courses has, ascending; most have the same."""
+    places = {course.places.tobytes(): course.places for course in courses}
+    return sorted(set[int]().union(*places.values()))
 
 
-def combine(spreads: Spreads) -> Flat:
-    """One level per commit: its profiles' mean, with the larger of their variances."""
-    count = len(spreads.line)
-    if not count:
-        nothing = (
-            spreads.line,
-            spreads.position,
-            spreads.level,
-            spreads.level,
-            spreads.executions,
-            spreads.executions,
-        )
-        return Flat(*nothing, spreads.executions > 0)
-    first = np.flatnonzero(
-        np.r_[True, (np.diff(spreads.line) != 0) | (np.diff(spreads.position) != 0)]
-    )
-    many = np.diff(np.r_[first, count])
-
-    def total(values: Floats) -> Floats:
-        return np.add.reduceat(values, first)
-
-    level = total(spreads.level) / many
-    own_variance = total(spreads.deviation**2 / spreads.executions) / many**2
-    scatter = total((spreads.level - np.repeat(level, many)) ** 2) / np.maximum(many - 1, 1) / many
-    executions = np.add.reduceat(spreads.executions, first)
-    return Flat(
-        line=spreads.line[first],
-        position=spreads.position[first],
-        level=level,
-        variance=np.fmax(own_variance, np.where(many > 1, scatter, np.nan)),
-        df=executions - many,
-        executions=executions,
-        turns=_turns(spreads, first),
-    )
-
-
-def _turns(spreads: Spreads, first: Integers) -> Flags:
-    """Whether each level was measured in turns with the one before it on its line."""
-    in_turns = np.zeros(len(first), dtype=bool)
-    if not spreads.session.any():
-        return in_turns
-    ends = [*first.tolist(), len(spreads.line)]
-    sessions = [set(spreads.session[start:end].tolist()) - {0} for start, end in pairwise(ends)]
-    same = np.diff(spreads.line[first]) == 0
-    in_turns[1:] = [
-        bool(before & after) and here
-        for before, after, here in zip(sessions[:-1], sessions[1:], same.tolist(), strict=True)
-    ]
-    return in_turns
-
-
-def courses(flat: Flat) -> dict[int, Course]:
-    """The course of each line, as the index gives it."""
-    numbers, starts = np.unique(flat.line, return_index=True)
-    courses_by_line = {}
-    for number, (start, end) in zip(
-        numbers.tolist(), pairwise([*starts.tolist(), len(flat.line)]), strict=True
-    ):
-        part = slice(start, end)
-        turns = tuple(np.flatnonzero(flat.turns[part]).tolist())
-        columns = (
-            _array("q", flat.position[part]),
-            _array("d", flat.level[part]),
-            0,
-            _array("d", flat.variance[part]),
-        )
-        courses_by_line[number] = Course(*columns, turns)
-    return courses_by_line
-
-
-def reach(flat: Flat) -> Floats:
-    """Half the width of each level's 99 % interval; NaN where there were fewer than three
-    executions: of two it may reach over twenty orders of magnitude.
+def reaches(courses: Sequence[Course]) -> list[Floats]:
+    """Half the width of the 99 % interval of each level of each course; NaN where there were fewer
+    than three executions: of two it may reach over twenty orders of magnitude.
     """
     from perfvcs.statistics.student import quantile
 
-    usable = (flat.df > 1) & np.isfinite(flat.variance)
-    points = quantile((1 + CONFIDENCE) / 2, np.where(usable, flat.df, 2))
-    return np.where(usable, points * np.sqrt(np.where(usable, flat.variance, 0)), np.nan)
-
-
-def _array(kind: str, values: NDArray[np.generic]) -> array:  # type: ignore[type-arg]
-    column = array(kind)
-    column.frombytes(values.tobytes())
-    return column
+    if not courses:
+        return []
+    df = np.concatenate([course.df for course in courses])
+    variance = np.concatenate([course.variances for course in courses])
+    usable = (df > 1) & np.isfinite(variance)
+    points = quantile((1 + CONFIDENCE) / 2, np.where(usable, df, 2))
+    reach = np.where(usable, points * np.sqrt(np.where(usable, variance, 0)), np.nan)
+    return np.split(reach, np.cumsum([len(course.df) for course in courses])[:-1])
 
 
 def between(course: Course, steps: Sequence[ChangePoint], commits: Sequence[str]) -> list[Level]:

@@ -13,6 +13,7 @@ import msgspec
 
 from perfvcs.environment.host import names as names_of
 from perfvcs.git.project import Commit, Fixed
+from perfvcs.history.commitlevels import measured
 from perfvcs.history.finding import Finding, Newest, title
 from perfvcs.history.judging import SHORTEST_BY, JudgedLine, judged, successions
 from perfvcs.history.standings import standings
@@ -135,9 +136,7 @@ def _overview(
     newest.sort(key=lambda value: (-value.turn, -abs(value.effect)))
     mentioned = [finding.commit for finding in findings]
     mentioned += [value.commit for value in newest]
-    # most series have the same
-    places = {course.places.tobytes(): course.places for course in courses.values()}
-    measured = set[int]().union(*places.values())
+    places = measured(courses.values())
     shortest = SHORTEST_BY[detector]
     short = {
         ShortSeries(title(lines[number]), lines[number].metric)
@@ -145,15 +144,15 @@ def _overview(
         if _is_short(course, judgements.get(number), shortest)
     }
     recall = repository.index.memory.recall
-    neighbours = pairwise(commits[place] for place in sorted(measured))
+    neighbours = pairwise(commits[place] for place in places)
     return Overview(
         findings=findings,
         newest=newest,
         details=repository.project.describe(mentioned),
         environments=_environments([lines[number] for number in courses]),
         lines=len(courses),
-        commits=len(measured),
-        ends=[commits[place] for place in (min(measured), max(measured))] if measured else [],
+        commits=len(places),
+        ends=[commits[places[0]], commits[places[-1]]] if places else [],
         short=sorted(short),
         shortest=shortest,
         cuts=_cuts(lines, courses, commits),

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from perfvcs.check.vocabulary import said
 from perfvcs.git.project import Commit
-from perfvcs.history import commitlevels
+from perfvcs.history.commitlevels import measured, reaches
 from perfvcs.history.finding import Finding, Newest
 from perfvcs.history.judging import judged, successions
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
@@ -84,11 +84,9 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
     revision = repository.project.fixed(revision)
     walk = repository.project.walk(revision, straight=True)
     commits = list(walk)[::-1]
-    lines, spreads = repository.index.consistent(
-        lambda: (repository.index.lines(), repository.index.spreads(commits))
-    )
-    flat = commitlevels.combine(spreads)
-    courses = commitlevels.courses(flat)
+    lines, read_courses = repository.index.consistent(lambda: _read(repository, commits))
+    unusable = sum(course.unusable for course in read_courses.values())
+    courses = {number: course for number, course in read_courses.items() if course.places}
     others = repository.index.commits().difference(commits)
     aside = len(others.intersection(repository.project.walk(revision))) if others else 0
     verdicts = Verdicts(repository, () if aside else commits)
@@ -100,16 +98,16 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
     }
     neighbours = _neighbours(lines, courses, commits, verdicts, stepping)
     began = successions(lines, courses)
-    reach = commitlevels.reach(flat)
-    all_series, start = [], 0
-    for number, course in courses.items():
-        part = slice(start, start := start + len(course.places))
+    all_series = []
+    for (number, course), reach in zip(
+        courses.items(), reaches(list(courses.values())), strict=True
+    ):
         series = SeriesRecord(
             lines[number],
-            flat.position[part],
-            flat.level[part],
-            reach[part],
-            flat.executions[part],
+            np.asarray(course.places),
+            np.asarray(course.levels),
+            reach,
+            np.array(course.executions, dtype=np.int64),
             neighbours.get(number, {}),
             began.get(number, ""),
         )
@@ -117,10 +115,18 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
             series = replace(series, findings=judgement.findings, newest=judgement.newest)
         all_series.append(series)
     all_series.sort(key=_order)
-    measured = np.flatnonzero(np.bincount(flat.position)).tolist()
+    places = measured(courses.values())
     unjudged = sum(len(series.places) - 1 - len(series.verdicts) for series in all_series)
-    details = repository.project.describe(commits[place] for place in measured)
-    return HistoryRecord(commits, measured, details, all_series, spreads.unusable, aside, unjudged)
+    details = repository.project.describe(commits[place] for place in places)
+    return HistoryRecord(commits, places, details, all_series, unusable, aside, unjudged)
+
+
+def _read(
+    repository: Repository, commits: Sequence[str]
+) -> tuple[dict[int, Line], dict[int, Course]]:
+    """All lines, and their courses along commits."""
+    lines = repository.index.lines()
+    return lines, repository.index.courses(lines, commits)
 
 
 def _neighbours(

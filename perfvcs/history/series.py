@@ -15,13 +15,13 @@ from msgspec import Struct
 
 from perfvcs.check.subject import Level, Point, Series, Step
 from perfvcs.git.project import Commit, Project
-from perfvcs.history import commitlevels
+from perfvcs.history.commitlevels import between, measured, reaches
 from perfvcs.history.finding import LARGEST_EXPONENT, Finding, remarks_of
 from perfvcs.history.judging import Allowance, judged, successions
 from perfvcs.history.standings import standings
 from perfvcs.history.triage import Standing
 from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
-from perfvcs.index.lines import Line
+from perfvcs.index.lines import Course, Line
 from perfvcs.profile import Environment
 from perfvcs.profile.benchmarkfilter import BenchmarkFilter
 from perfvcs.repository import Repository
@@ -105,12 +105,13 @@ def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | 
         courses,
         key=lambda number: (metric_rank(lines_called[number].metric), courses[number].places[:1]),
     )[:MOST_SERIES]
-    places = sorted(set().union(*(courses[number].places for number in chosen)))
+    drawn = {number: courses[number] for number in chosen}
+    places = measured(drawn.values())
     commits = [order.commits[place] for place in places[-DRAWN_COMMITS:]]
     verdicts = Verdicts(
         repository, order.commits if len(order.straight) == len(order.commits) else (), delta=delta
     )
-    centres = _centres(repository, commits, chosen)
+    centres = _centres(drawn, order.commits, min(places[-DRAWN_COMMITS:], default=0))
     verdicts_by_line = _verdicts(order, lines_called, centres, verdicts)
     medians = _medians(
         repository, {lines_called[number].job.key for number in chosen}, commits[-JUDGED:]
@@ -147,9 +148,7 @@ def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | 
             begins=begun.get(number, ""),
         )
         if judgement:
-            levels = commitlevels.between(
-                straight[number], judgement.found.judgement.steps, order.straight
-            )
+            levels = between(straight[number], judgement.found.judgement.steps, order.straight)
             shown = replace(
                 shown,
                 levels=list(_held(levels, points)),
@@ -249,30 +248,24 @@ class _Centre(NamedTuple):
 
 
 def _centres(
-    repository: Repository, commits: Sequence[str], numbers: Sequence[int]
+    courses: Mapping[int, Course], commits: Sequence[str], first: int
 ) -> dict[int, list[_Centre]]:
-    """Every line on every commit, in their orders."""
-    flat = commitlevels.combine(repository.index.spreads(commits, numbers))
-    half = commitlevels.reach(flat)
-    representable = np.isfinite(half) & (flat.level + np.nan_to_num(half) < LARGEST_EXPONENT)
-    ends = np.exp(
-        np.clip(
-            [flat.level, flat.level - half, flat.level + half], -LARGEST_EXPONENT, LARGEST_EXPONENT
+    """The commits of every line from the place ``first`` on."""
+    centres: dict[int, list[_Centre]] = {}
+    for (number, course), half in zip(
+        courses.items(), reaches(list(courses.values())), strict=True
+    ):
+        levels = np.asarray(course.levels)
+        ends = np.exp(
+            np.clip([levels, levels - half, levels + half], -LARGEST_EXPONENT, LARGEST_EXPONENT)
         )
-    )
-    centres: dict[int, list[_Centre]] = {number: [] for number in numbers}
-    rows = zip(
-        flat.line.tolist(),
-        flat.position.tolist(),
-        flat.executions.tolist(),
-        *ends.tolist(),
-        representable.tolist(),
-        strict=True,
-    )
-    for line, place, count, centre, low, high, certain in rows:
-        centres[line].append(
+        certain = np.isfinite(half) & (levels + np.nan_to_num(half) < LARGEST_EXPONENT)
+        rows = zip(course.places, course.executions, *ends.tolist(), certain.tolist(), strict=True)
+        centres[number] = [
             _Centre(commits[place], count, centre, *((low, high) if certain else (None, None)))
-        )
+            for place, count, centre, low, high, certain in rows
+            if place >= first
+        ]
     return centres
 
 

@@ -30,13 +30,11 @@ from perfvcs.index.lines import (
     Line,
     LineParts,
     SeriesEntry,
-    Spreads,
     courses,
     entries,
     joined,
     lines,
     order,
-    spreads,
 )
 from perfvcs.index.packedlevels import LEVEL_RECORD
 from perfvcs.index.snapshot import FormerNames, Snapshot
@@ -301,13 +299,6 @@ class Index:
         asked = list(numbers)
         return self._database.attempt(
             lambda: courses(self._snapshot.connection(), asked, commits, self._parts())
-        )
-
-    def spreads(self, commits: Sequence[str], numbers: Iterable[int] | None = None) -> Spreads:
-        """The levels of all or some lines along commits, oldest first, with their scatter."""
-        asked = None if numbers is None else list(numbers)
-        return self._database.attempt(
-            lambda: spreads(self._snapshot.connection(), commits, asked, self._parts())
         )
 
     def _parts(self) -> LineParts:

@@ -5,7 +5,7 @@ on each commit.
 from __future__ import annotations
 
 from array import array
-from itertools import groupby
+from itertools import groupby, repeat
 from math import fsum, isfinite, isnan
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -16,7 +16,6 @@ from perfvcs.index import packedlevels
 from perfvcs.index.filling import PackedSummary
 from perfvcs.profile import Environment, Job
 from perfvcs.profile.summary import Summary
-from perfvcs.system.numeric import Floats, Integers, np
 
 if TYPE_CHECKING:
     import sqlite3
@@ -131,14 +130,17 @@ class Course(NamedTuple):
     """A line along commits: ascending ``places`` among them, the ``levels`` there (mean
     logarithms), and how many had no logarithm.
 
-    ``variances`` are those of the levels as their own executions show (NaN: there was one).
-    ``turns`` are the elements that were measured in turns with the one before.
+    ``variances`` are those of the levels as their own ``executions`` show (NaN: there was one),
+    with ``df`` degrees of freedom. ``turns`` are the elements that were measured in turns with the
+    one before.
     """
 
     places: array[int]
     levels: array[float]
     unusable: int
     variances: array[float]
+    executions: array[int]
+    df: array[int]
     turns: tuple[int, ...] = ()
 
     def moved(self, element: int) -> float:
@@ -254,121 +256,65 @@ def _course(columns: packedlevels.LevelColumns, all_places: _Places) -> Course |
             "q", [place for place, level in zip(places, values, strict=True) if isfinite(level)]
         )
         values = array("d", filter(isfinite, values))
-    variances = _variances(columns, order)
-    if not distinct:
-        return _of_several(columns, places, values, variances, order, unusable)
     sessions = [columns.session[element] for element in order] if any(columns.session) else ()
+    if columns.executions.count(1) == len(columns.executions):  # as a rule of foreign profiles
+        variances, executions = columns.deviation[: len(order)], columns.executions[: len(order)]
+    else:
+        executions = array("I", map(columns.executions.__getitem__, order))
+        deviations = map(columns.deviation.__getitem__, order)
+        variances = array(
+            "d",
+            [
+                deviation * deviation / (count or 1)
+                for deviation, count in zip(deviations, executions, strict=True)
+            ],
+        )
+    if not distinct:
+        rows = zip(places, values, variances, executions, sessions or repeat(0), strict=False)
+        return _of_several(rows, unusable)
     together = tuple(
         k for k in range(1, len(sessions)) if sessions[k] and sessions[k] == sessions[k - 1]
     )
-    return Course(places, values, unusable, variances, together)
-
-
-def _variances(columns: packedlevels.LevelColumns, order: Sequence[int]) -> array[float]:
-    """Those of the levels at these elements, by their executions; a single one has none (NaN)."""
-    if columns.executions.count(1) == len(columns.executions):
-        return columns.deviation[: len(order)]
-    deviations, counts = (
-        [column[element] for element in order] for column in (columns.deviation, columns.executions)
-    )
-    return array(
-        "d",
-        [
-            deviation * deviation / (count or 1)
-            for deviation, count in zip(deviations, counts, strict=True)
-        ],
-    )
-
-
-def _of_several(
-    columns: packedlevels.LevelColumns,
-    places: Sequence[int],
-    values: Sequence[float],
-    variances: Sequence[float],
-    order: Sequence[int],
-    unusable: int,
-) -> Course:
-    """``_course`` where some commits have several profiles: their mean counts."""
-    rows = zip(
-        places, values, variances, [columns.session[element] for element in order], strict=True
-    )
-    groups = [
-        (place, [row[1:] for row in same]) for place, same in groupby(rows, key=itemgetter(0))
-    ]
-    sessions = [{session for _, _, session in same if session} for _, same in groups]
+    df = array("I", [count - 1 for count in executions])
     return Course(
-        array("q", [place for place, _ in groups]),
-        array("d", [fsum(level for level, _, _ in same) / len(same) for _, same in groups]),
-        unusable,
-        array("d", [_variance(same) for _, same in groups]),
-        tuple(k for k in range(1, len(groups)) if sessions[k] & sessions[k - 1]),
+        places=places,
+        levels=values,
+        unusable=unusable,
+        variances=variances,
+        executions=executions,
+        df=df,
+        turns=together,
     )
 
 
-def _variance(same: Sequence[tuple[float, float, int]]) -> float:
-    """The variance of the mean of a commit's profiles: their own or their scatter's, the larger."""
-    inside = sum(variance for _, variance, _ in same) / len(same) ** 2
+def _of_several(rows: Iterable[tuple[int, float, float, int, int]], unusable: int) -> Course:
+    """The course of places, levels, variances, executions and sessions of profiles, of which some
+    are of one commit: their mean counts.
+    """
+    groups = [(place, list(same)) for place, same in groupby(rows, key=itemgetter(0))]
+    sessions = [{session for *_, session in same if session} for _, same in groups]
+    executions = array("I", [sum(count for *_, count, _ in same) for _, same in groups])
+    return Course(
+        places=array("q", [place for place, _ in groups]),
+        levels=array("d", [fsum(level for _, level, *_ in same) / len(same) for _, same in groups]),
+        unusable=unusable,
+        variances=array("d", [_variance([row[1:3] for row in same]) for _, same in groups]),
+        executions=executions,
+        df=array("I", [n - len(same) for n, (_, same) in zip(executions, groups, strict=True)]),
+        turns=tuple(k for k in range(1, len(groups)) if sessions[k] & sessions[k - 1]),
+    )
+
+
+def _variance(same: Sequence[tuple[float, float]]) -> float:
+    """The variance of the mean of a commit's levels with variances: their own or their scatter's,
+    the larger.
+    """
+    inside = sum(variance for _, variance in same) / len(same) ** 2
     if len(same) == 1:
         return inside
-    centre = fsum(level for level, _, _ in same) / len(same)
-    scatter = sum((level - centre) ** 2 for level, _, _ in same) / (len(same) - 1) / len(same)
+    centre = fsum(level for level, _ in same) / len(same)
+    scatter = sum((level - centre) ** 2 for level, _ in same) / (len(same) - 1) / len(same)
     return scatter if isnan(inside) else max(inside, scatter)
-
-
-class Spreads(NamedTuple):
-    """How executions differ, one element per level of a commit: the ``line``, the ``position`` of
-    the commit, by both ascending.
-
-    ``level`` is the mean logarithm, ``deviation`` the standard deviation of the executions'
-    logarithms (NaN: there was one), ``executions`` how many there were; several profiles of one
-    commit are several elements. ``unusable`` have no logarithm, and are left out. ``session`` is a
-    number that profiles have in common which were measured in turns, 0 for the others.
-    """
-
-    line: Integers
-    position: Integers
-    level: Floats
-    deviation: Floats
-    executions: Integers
-    unusable: int
-    session: Integers
-
-
-def spreads(
-    connection: sqlite3.Connection,
-    commits: Sequence[str],
-    numbers: Iterable[int] | None = None,
-    parts: LineParts | None = None,
-) -> Spreads:
-    """The levels of all or some lines along ``commits``, oldest first, with their variances."""
-    turns = {commit: turn for turn, commit in enumerate(commits)}
-    ids = dict(connection.execute("SELECT text, id FROM commits"))
-    turn_of = np.full(max(ids.values(), default=0) + 1, -1)
-    for commit, number in ids.items():
-        turn_of[number] = turns.get(commit, -1)
-    parts = parts or {}
-    if numbers is None:
-        asked = None
-    else:
-        asked = [part for number in numbers for part in parts.get(number, (number,))]
-    table = packedlevels.table(connection, asked)
-    for number, members in parts.items():
-        table.line[np.isin(table.line, members)] = number
-    place = turn_of[table.commit]
-    here, usable = place >= 0, np.isfinite(table.level)
-    chosen = np.flatnonzero(here & usable)
-    turn = table.line[chosen] * (len(commits) + 1) + place[chosen]
-    order = chosen[np.argsort(turn, kind="stable")]
-    unusable = int(np.count_nonzero(here & ~usable))
-    return Spreads(
-        line=table.line[order],
-        position=place[order],
-        level=table.level[order],
-        deviation=table.deviation[order],
-        executions=table.executions[order],
-        unusable=unusable,
-        session=table.session[order],
-    )
 
 
 def _shared(connection: sqlite3.Connection, table: str, kind: type[Kind]) -> dict[int, Kind]:

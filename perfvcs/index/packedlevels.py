@@ -7,26 +7,19 @@ from __future__ import annotations
 import struct
 from array import array
 from math import fsum, inf, isnan, log, nan, sqrt
-from operator import itemgetter
 from sys import byteorder
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-import msgspec
-
-from perfvcs.system.numeric import Floats, Integers, np
-
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Sequence
 
 
 LEVELS_SCHEMA = """
 CREATE TABLE levels (id INTEGER PRIMARY KEY, line INTEGER NOT NULL, packed BLOB NOT NULL);
 CREATE INDEX levels_line ON levels (line)"""
 LEVEL_RECORD = struct.Struct("<IIddII")
-LEVEL_FIELDS = ("commit", "profile", "level", "deviation", "executions", "session")
-LEVEL_TYPES = list(zip(LEVEL_FIELDS, ("<u4", "<u4", "<f8", "<f8", "<u4", "<u4"), strict=True))
 WHOSE = struct.Struct("<II")  # its beginning
 ROW_BYTES = 64 * LEVEL_RECORD.size  # bytes of a row: what one more level writes again
 MOST_WAITING = 100_000  # levels that wait in memory
@@ -141,43 +134,6 @@ def together_of(columns: Sequence[LevelColumns]) -> LevelColumns:
         whole.executions.extend(part.executions)
         whole.session.extend(part.session)
     return whole
-
-
-class LevelTable(NamedTuple):
-    """One element per level of a commit, by ascending ``line``, with the commit's number."""
-
-    line: Integers
-    commit: Integers
-    level: Floats
-    deviation: Floats
-    executions: Integers
-    session: Integers
-
-
-def table(connection: sqlite3.Connection, numbers: Iterable[int] | None = None) -> LevelTable:
-    """The levels of all lines, or of some; raises struct.error where they are damaged."""
-    sql = "SELECT line, packed FROM levels"
-    if numbers is None:
-        rows = connection.execute(f"{sql} ORDER BY id").fetchall()
-    else:
-        some = msgspec.json.encode(list(numbers)).decode()
-        rows = connection.execute(
-            f"{sql} WHERE line IN (SELECT value FROM json_each(?)) ORDER BY id", (some,)
-        ).fetchall()
-    if any(len(packed) % LEVEL_RECORD.size for _, packed in rows):
-        raise struct.error("levels that are not whole records")
-    rows.sort(key=itemgetter(0))
-    counts = [len(packed) // LEVEL_RECORD.size for _, packed in rows]
-    records = np.frombuffer(b"".join(packed for _, packed in rows), np.dtype(LEVEL_TYPES))
-    lines = np.repeat(np.array([line for line, _ in rows], dtype=np.int64), counts)
-    return LevelTable(
-        lines,
-        records["commit"].astype(np.int64),
-        records["level"].astype(np.float64),
-        records["deviation"].astype(np.float64),
-        records["executions"].astype(np.int64),
-        records["session"].astype(np.int64),
-    )
 
 
 def together(session: str, order: str) -> int:

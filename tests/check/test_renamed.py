@@ -152,11 +152,10 @@ def test_both_names_on_one_commit_are_one_series(project: Project, perf) -> None
     assert "new" in units and "old" not in units
     numbers = index.lines()
     assert len(numbers) == len(LINES)
-    assert [len(course.places) for course in index.courses(numbers, commits).values()] == [1] * len(
-        numbers
-    )
-    assert len(index.spreads(commits).line) == 2 * len(numbers)
-    assert set(index.spreads(commits, numbers).line.tolist()) == set(numbers)
+    courses = index.courses(numbers, commits)
+    assert [len(course.places) for course in courses.values()] == [1] * len(numbers)
+    profiles = {course.executions[0] - course.df[0] for course in courses.values()}
+    assert profiles == {2} and set(courses) == set(numbers)
 
 
 def test_processed_profiles_are_renamed_with_their_models(project: Project, perf) -> None:

@@ -523,8 +523,8 @@ def test_a_file_that_turns_out_damaged_between_two_reads_is_read_anew_for_both(
             with sqlite3.connect(store.path.with_name("index.db")) as connection:
                 connection.execute("UPDATE levels SET packed = x'00ff00'")
             connection.close()
-        spreads = index.spreads([commit(1)])
-        return {known[number].job.name for number in spreads.line.tolist()}
+        courses = index.courses(known, [commit(1)])
+        return {known[number].job.name for number in courses}
 
     assert index.consistent(read) == {"sort"}
 
@@ -551,13 +551,12 @@ def test_removed_profiles_take_their_levels_along_and_no_others(store: Store, in
     store.remove(paths[4:296:2], "Old")
     index.refresh()
     commits = [commit(number) for number in range(150)]
-    kept = index.spreads(commits)
+    (kept,) = index.courses(index.lines(), commits).values()
     index.rebuild()
-    anew = index.spreads(commits)
-    assert sorted(zip(kept.position.tolist(), kept.level.tolist(), strict=True)) == sorted(
-        zip(anew.position.tolist(), anew.level.tolist(), strict=True)
-    )
-    assert len(anew.position) == index.total() == 298 - 146
+    (anew,) = index.courses(index.lines(), commits).values()
+    assert anew.places == kept.places and list(anew.levels) == pytest.approx(list(kept.levels))
+    profiles = sum(anew.executions) - sum(anew.df)
+    assert profiles == index.total() == 298 - 146
 
 
 # -- verdicts --------------------------------------------------------------------------------------
