@@ -4,6 +4,7 @@ themselves.
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -18,7 +19,7 @@ from perfvcs.check.acceptance import Acceptance, Move, ruling
 from perfvcs.check.vocabulary import direction
 from perfvcs.history.finding import CurveLevels, Finding, Newest, described, level, moved
 from perfvcs.history.precedence import with_ranks
-from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
+from perfvcs.history.verdict import Verdict, Verdicts
 from perfvcs.index.lines import Course, Line
 from perfvcs.index.seriesresults import Found, Given
 from perfvcs.repository import Repository
@@ -128,18 +129,30 @@ def meanwhile(repository: Repository, findings: Sequence[Finding]) -> Mapping[in
 
 
 class JudgedLine(Struct, frozen=True):
-    """The result for one line: ``findings`` are steps, oldest first.
+    """A line along a history: ``findings`` are steps, oldest first.
 
-    ``found`` is the same for statistics.
-
+    ``found`` is the same for statistics; None where the line is too short, and has no evidence.
     ``verdicts`` are those measured in turns, by the element of the course that was compared with
-    the one before it.
+    the one before it. ``began`` says why an earlier line of the same benchmark could not go on.
     """
 
-    found: Found
-    findings: list[Finding]
-    verdicts: Mapping[int, Verdict]
+    line: Line
+    course: Course
+    began: str = ""
+    found: Found | None = None
+    findings: list[Finding] = []
+    verdicts: Mapping[int, Verdict] = {}
     newest: Newest | None = None
+
+    @property
+    def places(self) -> array[int]:
+        """The places of its course."""
+        return self.course.places
+
+    @property
+    def levels(self) -> array[float]:
+        """The levels of its course."""
+        return self.course.levels
 
 
 def judged(
@@ -150,72 +163,45 @@ def judged(
     verdicts: Verdicts,
     detector: Detector = BY_SERIES,
 ) -> dict[int, JudgedLine]:
-    """The judgement of each line that is long enough, or has evidence; ``commits`` are those along
-    which its course was read.
-    """
-    chosen = {number: course for number, course in courses.items() if len(course.levels) > 1}
-    in_turns = _in_turns(lines, chosen, commits, verdicts)
+    """Each line that has values along ``commits``, judged if it is long enough or has evidence."""
+    there = {number: course for number, course in courses.items() if course.places}
+    began = successions(lines, there)
+    turns = {number: course.turns for number, course in there.items()}
+    in_turns = {
+        number: {element: verdict for element, verdict in by_element.items() if verdict.settled}
+        for number, by_element in verdicts.along(lines, there, commits, turns).items()
+    }
     settled = _settled(in_turns)
-    newest = _newest_places(lines, chosen)
-    given = [
-        Given(course.levels, course.variances, settled.get(number, ()))
-        for number, course in chosen.items()
-    ]
-    long = [
-        number
-        for number, judgement in zip(chosen, given, strict=True)
-        if judgement.evidence or len(judgement.levels) >= SHORTEST_BY[detector]
-    ]
-    asked = dict(zip(chosen, given, strict=True))
-    judgements = repository.index.findings.judged(
-        [asked[number] for number in long], detector=detector
-    )
-    described_lines = {
-        number: _described(
-            lines[number],
-            chosen[number],
+    newest = _newest_places(lines, there)
+    long = {
+        number: Given(course.levels, course.variances, settled.get(number, ()))
+        for number, course in there.items()
+        if number in settled or len(course.levels) >= SHORTEST_BY[detector]
+    }
+    judgements = repository.index.findings.judged(list(long.values()), detector=detector)
+    judged_lines = {
+        number: JudgedLine(lines[number], course, began.get(number, ""))
+        for number, course in there.items()
+    }
+    for number, judgement in zip(long, judgements, strict=True):
+        judged_lines[number] = _described(
+            judged_lines[number],
             judgement,
             commits,
             in_turns.get(number, {}),
-            is_newest=chosen[number].places[-1] == newest[lines[number].environment.fingerprint],
+            is_newest=there[number].places[-1] == newest[lines[number].environment.fingerprint],
         )
-        for number, judgement in zip(long, judgements, strict=True)
-    }
-    return with_ranks(lines, chosen, described_lines)
+    return with_ranks(judged_lines)
 
 
 def _newest_places(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[str, int]:
-    """The newest measured place of each environment: what ended before is not news."""
+    """The newest place of each environment with values before: what ended earlier is not news."""
     newest: dict[str, int] = {}
     for number, course in courses.items():
-        fingerprint = lines[number].environment.fingerprint
-        newest[fingerprint] = max(newest.get(fingerprint, 0), course.places[-1])
+        if len(course.places) > 1:
+            fingerprint = lines[number].environment.fingerprint
+            newest[fingerprint] = max(newest.get(fingerprint, 0), course.places[-1])
     return newest
-
-
-def _in_turns(
-    lines: Mapping[int, Line],
-    courses: Mapping[int, Course],
-    commits: Sequence[str],
-    verdicts: Verdicts,
-) -> dict[int, dict[int, Verdict]]:
-    """The settled verdicts on neighbours that were measured in turns, by line and element."""
-    asked = {
-        (number, element): CommitPair(
-            commits[course.places[element - 1]],
-            commits[course.places[element]],
-            lines[number].environment.fingerprint,
-        )
-        for number, course in courses.items()
-        for element in course.turns
-    }
-    reports = verdicts.of(asked.values())
-    verdicts_found: dict[int, dict[int, Verdict]] = {}
-    for (number, element), pair in asked.items():
-        verdict = of_line(reports.get(pair, {}), lines[number], courses[number].moved(element))
-        if verdict and verdict.settled:
-            verdicts_found.setdefault(number, {})[element] = verdict
-    return verdicts_found
 
 
 def _settled(in_turns: Mapping[int, Mapping[int, Verdict]]) -> dict[int, tuple[int, ...]]:
@@ -247,14 +233,14 @@ def _settled(in_turns: Mapping[int, Mapping[int, Verdict]]) -> dict[int, tuple[i
 
 
 def _described(
-    line: Line,
-    course: Course,
+    series: JudgedLine,
     judged: Found,
     commits: Sequence[str],
     in_turns: Mapping[int, Verdict],
     *,
     is_newest: bool,
 ) -> JudgedLine:
+    line, course = series.line, series.course
     findings = []
     for step, low, high in judged.steps:
         finding = described(line, course, step, low, high, commits)
@@ -272,7 +258,7 @@ def _described(
     newest = None
     if is_newest and len(course.levels) - 1 not in in_turns:
         newest = _newest(line, course, judged, commits)
-    return JudgedLine(judged, findings, in_turns, newest)
+    return replace(series, found=judged, findings=findings, verdicts=in_turns, newest=newest)
 
 
 def _by_turns(finding: Finding, verdict: Verdict, *, contradicted: bool) -> Finding:

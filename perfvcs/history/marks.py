@@ -55,5 +55,5 @@ def _marks(repository: Repository, revision: str) -> Marks:
             commit: sorted(findings, key=lambda finding: finding.rank)
             for commit, findings in findings_by_commit.items()
         },
-        standings(repository, lines, courses, judgements, commits) if findings_by_commit else {},
+        standings(repository, judgements.values(), commits),
     )

@@ -4,8 +4,8 @@ analysed.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from perfvcs.environment.host import names as names_of
 from perfvcs.git.project import Commit, Fixed
 from perfvcs.history.commitlevels import measured
 from perfvcs.history.finding import Finding, Newest, title
-from perfvcs.history.judging import SHORTEST_BY, JudgedLine, judged, successions
+from perfvcs.history.judging import SHORTEST_BY, JudgedLine, judged
 from perfvcs.history.standings import standings
 from perfvcs.history.triage import Standing
 from perfvcs.history.unlisted import Unlisted, unlisted
@@ -140,8 +140,8 @@ def _overview(
     shortest = SHORTEST_BY[detector]
     short = {
         ShortSeries(title(lines[number]), lines[number].metric)
-        for number, course in courses.items()
-        if _is_short(course, judgements.get(number), shortest)
+        for number in courses
+        if number not in judgements or _is_short(judgements[number], shortest)
     }
     recall = repository.index.memory.recall
     neighbours = pairwise(commits[place] for place in places)
@@ -155,12 +155,12 @@ def _overview(
         ends=[commits[places[0]], commits[places[-1]]] if places else [],
         short=sorted(short),
         shortest=shortest,
-        cuts=_cuts(lines, courses, commits),
+        cuts=_cuts(judgements.values(), commits),
         unusable=sum(course.unusable for course in courses.values()),
         aside=aside,
-        unlisted=unlisted(repository, commits, lines, courses, judgements, shortest),
+        unlisted=unlisted(repository, commits, judgements.values(), shortest),
         compared=bool(short) and all(recall(*pair) for pair in neighbours),
-        standings=standings(repository, lines, courses, judgements, commits) if findings else {},
+        standings=standings(repository, judgements.values(), commits),
         configured=frozenset(configured_labels(repository)),
     )
 
@@ -177,10 +177,10 @@ def _environments(lines: Sequence[Line]) -> dict[SeriesName, str]:
     return {(*series, mark): called[mark] for series, marks in several.items() for mark in marks}
 
 
-def _is_short(course: Course, judged: JudgedLine | None, shortest: int) -> bool:
+def _is_short(series: JudgedLine, shortest: int) -> bool:
     """Whether a series is too short to be analysed, and was not measured in turns either."""
-    in_turns = judged and (judged.findings or len(judged.verdicts) >= len(course.levels) - 1)
-    return len(course.levels) < shortest and not in_turns
+    count = len(series.levels)
+    return count < shortest and not series.findings and len(series.verdicts) < max(count - 1, 1)
 
 
 def _read(repository: Repository, named: str, benchmarks: BenchmarkFilter) -> _ReadHistory:
@@ -191,12 +191,8 @@ def _read(repository: Repository, named: str, benchmarks: BenchmarkFilter) -> _R
     return _ReadHistory(lines, repository.index.courses(numbers, commits), revision, commits)
 
 
-def _cuts(
-    lines: dict[int, Line], courses: dict[int, Course], commits: Sequence[str]
-) -> list[SeriesBreak]:
-    counts: dict[tuple[int, str], int] = defaultdict(int)
-    for number, reason in successions(lines, courses).items():
-        counts[courses[number].places[0], reason] += 1
+def _cuts(judgements: Iterable[JudgedLine], commits: Sequence[str]) -> list[SeriesBreak]:
+    counts = Counter((series.places[0], series.began) for series in judgements if series.began)
     return [
         SeriesBreak(commits[position], reason, count)
         for (position, reason), count in sorted(counts.items(), reverse=True)

@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from perfvcs.history.judging import JudgedLine
-    from perfvcs.index.lines import Course, Line
+    from perfvcs.index.lines import Course
 
 
-def with_ranks(
-    lines: Mapping[int, Line], courses: Mapping[int, Course], judgements: Mapping[int, JudgedLine]
-) -> dict[int, JudgedLine]:
+def with_ranks(judgements: Mapping[int, JudgedLine]) -> dict[int, JudgedLine]:
     """The judgements, their findings with the places that they have among those of one commit."""
     at: dict[int, dict[int, Finding]] = defaultdict(dict)  # by turn and line
     for number, judgement in judgements.items():
@@ -32,9 +30,9 @@ def with_ranks(
         if len(findings) == 1:  # as most have: a report of all lines takes long
             continue
         changes = {
-            number: _change(lines[number], course, element, judgements.get(number), turn)
-            for number, course in courses.items()
-            if (element := _element(course, turn))
+            number: _change(series, element, turn)
+            for number, series in judgements.items()
+            if (element := _element(series.course, turn))
         }
         order = places(list(changes.values()))
         ranked = sorted(
@@ -45,7 +43,7 @@ def with_ranks(
             ),
         )
         ranks |= {id(findings[number]): rank for rank, number in enumerate(ranked)}
-    return {
+    ranked_lines = {
         number: structs.replace(
             judgement,
             findings=[
@@ -54,7 +52,9 @@ def with_ranks(
             ],
         )
         for number, judgement in judgements.items()
+        if judgement.findings
     }
+    return {**judgements, **ranked_lines}
 
 
 def _element(course: Course, turn: int) -> int:
@@ -63,12 +63,11 @@ def _element(course: Course, turn: int) -> int:
     return element if element < len(course.places) and course.places[element] == turn else 0
 
 
-def _change(
-    line: Line, course: Course, element: int, judged: JudgedLine | None, turn: int
-) -> Change:
+def _change(series: JudgedLine, element: int, turn: int) -> Change:
     """What a line did there: by a verdict measured in turns, else by its finding."""
+    line, levels = series.line, series.levels
     environment = line.environment.fingerprint
-    if judged and (verdict := judged.verdicts.get(element)):
+    if verdict := series.verdicts.get(element):
         return verdict.change(environment)
     same = Change(
         word="same",
@@ -80,11 +79,10 @@ def _change(
         better=line.better,
         series=line.job.key,
         environment=environment,
-        baseline=level(course.levels[element - 1]),
-        target=level(course.levels[element]),
+        baseline=level(levels[element - 1]),
+        target=level(levels[element]),
     )
-    findings = judged.findings if judged else ()
-    finding = next((finding for finding in findings if finding.turn == turn), None)
+    finding = next((finding for finding in series.findings if finding.turn == turn), None)
     if finding is None:
         return same
     return structs.replace(

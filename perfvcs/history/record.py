@@ -5,18 +5,18 @@ and what the series shows.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from perfvcs.check.vocabulary import said
 from perfvcs.git.project import Commit
 from perfvcs.history.commitlevels import measured, reaches
 from perfvcs.history.finding import Finding, Newest
-from perfvcs.history.judging import judged, successions
-from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
+from perfvcs.history.judging import judged
+from perfvcs.history.verdict import Verdict, Verdicts
 from perfvcs.index.lines import Course, Line
 from perfvcs.repository import Repository
 from perfvcs.system.numeric import Floats, Integers, np
@@ -96,23 +96,24 @@ def read(repository: Repository, revision: str) -> HistoryRecord:
         for number, judgement in judgements.items()
         for finding in judgement.findings
     }
-    neighbours = _neighbours(lines, courses, commits, verdicts, stepping)
-    began = successions(lines, courses)
+    compared = _compared(lines, courses, stepping)
+    neighbours = verdicts.along(lines, courses, commits, compared)
     all_series = []
     for (number, course), reach in zip(
         courses.items(), reaches(list(courses.values())), strict=True
     ):
+        judgement = judgements[number]
         series = SeriesRecord(
-            lines[number],
-            np.asarray(course.places),
-            np.asarray(course.levels),
-            reach,
-            np.array(course.executions, dtype=np.int64),
-            neighbours.get(number, {}),
-            began.get(number, ""),
+            line=judgement.line,
+            places=np.asarray(course.places),
+            levels=np.asarray(course.levels),
+            reach=reach,
+            executions=np.array(course.executions, dtype=np.int64),
+            verdicts=neighbours.get(number, {}),
+            began=judgement.began,
+            findings=judgement.findings,
+            newest=judgement.newest,
         )
-        if judgement := judgements.get(number):
-            series = replace(series, findings=judgement.findings, newest=judgement.newest)
         all_series.append(series)
     all_series.sort(key=_order)
     places = measured(courses.values())
@@ -129,45 +130,29 @@ def _read(
     return lines, repository.index.courses(lines, commits)
 
 
-def _neighbours(
-    lines: Mapping[int, Line],
-    courses: Mapping[int, Course],
-    commits: Sequence[str],
-    verdicts: Verdicts,
-    stepping: Set[tuple[str, int]],
-) -> dict[int, dict[int, Verdict]]:
-    """The verdicts on the commit before and this one by line and element: the newest of each line
-    first, as many as there is time for, and all where a line has a step in that environment.
+def _compared(
+    lines: Mapping[int, Line], courses: Mapping[int, Course], stepping: Set[tuple[str, int]]
+) -> dict[int, list[int]]:
+    """The elements of each course that are compared with the one before: the newest first, as many
+    as there is time for, and of older ones those at a place with a step in that environment.
     """
-    asked: dict[CommitPair, list[tuple[int, int]]] = {}
-    longest, count = max((len(course.places) for course in courses.values()), default=0), 0
-    where = {number: lines[number].environment.fingerprint for number in courses}
-
-    def ask(number: int, turn: int) -> None:
-        places = courses[number].places
-        pair = CommitPair(commits[places[turn - 1]], commits[places[turn]], where[number])
-        asked.setdefault(pair, []).append((number, turn))
-
-    newest = 0
+    longest = max((len(course.places) for course in courses.values()), default=0)
+    newest = count = 0
     while newest + 1 < longest and count < COMPARED:
         newest += 1
-        for number, course in courses.items():
-            if len(course.places) > newest:
-                ask(number, len(course.places) - newest)
-                count += 1
+        count += sum(len(course.places) > newest for course in courses.values())
+    steps: dict[str, set[int]] = defaultdict(set)
+    for environment, place in stepping:
+        steps[environment].add(place)
+    compared = {}
     for number, course in courses.items():
-        older = course.places[: max(0, len(course.places) - newest)]
-        for environment, place in stepping:
-            if environment == where[number]:
-                turn = bisect_left(older, place)
-                if 0 < turn < len(older) and older[turn] == place:
-                    ask(number, turn)
-    verdicts_by_line: dict[int, dict[int, Verdict]] = {}
-    for pair, rows in verdicts.of(asked).items():
-        for number, turn in asked[pair]:
-            if verdict := of_line(rows, lines[number], courses[number].moved(turn)):
-                verdicts_by_line.setdefault(number, {})[turn] = verdict
-    return verdicts_by_line
+        first = max(1, len(course.places) - newest)
+        older = steps[lines[number].environment.fingerprint].intersection(course.places[1:first])
+        compared[number] = [
+            *range(len(course.places) - 1, first - 1, -1),
+            *(bisect_left(course.places, place) for place in sorted(older)),
+        ]
+    return compared
 
 
 def _order(series: SeriesRecord) -> tuple[object, ...]:

@@ -119,7 +119,7 @@ def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | 
     straight = repository.index.courses(chosen, order.straight)
     judgements = judged(repository, lines_called, straight, order.straight, verdicts)
     accepted = Allowance(repository, order.straight)
-    became = standings(repository, lines_called, straight, judgements, order.straight)
+    became = standings(repository, judgements.values(), order.straight)
     begun = successions(lines_called, courses)
     several = ambiguous(
         ((line.job.label, line.uid, line.size, line.metric), line.job.collector)
@@ -147,7 +147,7 @@ def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | 
             points,
             begins=begun.get(number, ""),
         )
-        if judgement:
+        if judgement and judgement.found:
             levels = between(straight[number], judgement.found.judgement.steps, order.straight)
             shown = replace(
                 shown,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import NamedTuple
 
 import msgspec
 
@@ -16,7 +15,6 @@ from perfvcs.check.text import benchmark
 from perfvcs.check.vocabulary import said
 from perfvcs.history.finding import title
 from perfvcs.history.judging import FEWEST_A_SIDE, JudgedLine
-from perfvcs.index.lines import Course, Line
 from perfvcs.profile.naming import ONCE
 from perfvcs.profile.validity import Malformed
 from perfvcs.repository import Repository
@@ -36,81 +34,62 @@ class Unlisted(msgspec.Struct, frozen=True):
     reason: str
 
 
-class SeriesAlong(NamedTuple):
-    """A series along a history: its course, and its judgement where it was long enough for one."""
+def _is_of(series: JudgedLine, change: Change) -> bool:
+    """Whether a change is one of a series; a curve's is one of each of its sizes."""
+    line = series.line
+    return (
+        (line.job.key, line.uid, line.metric, line.better)
+        == (change.series, change.uid, change.metric, change.better)
+    ) and change.size in (None, line.size)
 
-    line: Line
-    course: Course
-    judged: JudgedLine | None
 
-    def is_of(self, change: Change) -> bool:
-        """Whether a change is one of this series; a curve's is one of each of its sizes."""
+def _counts(series: JudgedLine, change: Change) -> bool:
+    """Whether a series is what the unit of a change executes."""
+    line = series.line
+    return line.metric in COUNTS and title(line).removesuffix(ONCE) == benchmark(change)
+
+
+def _lists(series: JudgedLine, start: int, end: int) -> bool:
+    """Whether a series has a finding that may be a commit behind place ``start``, up to ``end``."""
+    places, found = series.places, series.found
+    return found is not None and any(
+        places[step.first] <= end and places[step.last] > start and step.effect
+        for step in found.judgement.steps
+    )
+
+
+def _reason(series: JudgedLine, change: Change, start: int, end: int, shortest: int) -> str:
+    """Why a series has no step for a change there."""
+    places = series.places
+    before = sum(place <= start for place in places)
+    after = sum(place >= end for place in places)
+    in_turns = [
+        verdict for element, verdict in series.verdicts.items() if start < places[element] <= end
+    ]
+    if in_turns and not any(verdict.changed for verdict in in_turns):
+        return "its commits were measured in turns and are the same"
+    if change.paired:
+        return "of so many pairs measured in turns, as much is expected by chance"
+    if len(places) < shortest:
+        has = counted(len(places), "commit")
+        return f"not measured in turns, and a series needs {shortest} commits; it has {has}"
+    if min(before, after) < FEWEST_A_SIDE:
+        side = "before" if before < after else "after"
+        has = counted(min(before, after), "commit")
         return (
-            (self.line.job.key, self.line.uid, self.line.metric)
-            == (change.series, change.uid, change.metric)
-            and change.size in (None, self.line.size)
-            and self.line.better == change.better
+            f"not measured in turns, and a step needs {FEWEST_A_SIDE} commits on both sides:"
+            f" it has {has} {side} it"
         )
-
-    def counts(self, change: Change) -> bool:
-        """Whether it is what the unit of a change executes."""
-        return self.line.metric in COUNTS and title(self.line).removesuffix(ONCE) == benchmark(
-            change
-        )
-
-    def lists(self, start: int, end: int) -> bool:
-        """Whether it has a finding that may be a commit behind place ``start``, up to ``end``."""
-        places = self.course.places
-        steps = self.judged.found.judgement.steps if self.judged else ()
-        return any(
-            places[step.first] <= end and places[step.last] > start and step.effect
-            for step in steps
-        )
-
-    def reason(self, change: Change, start: int, end: int, shortest: int) -> str:
-        """Why it has no step for a change there."""
-        places = list(self.course.places)
-        before = sum(place <= start for place in places)
-        after = sum(place >= end for place in places)
-        if self.judged:
-            in_turns = [
-                verdict
-                for element, verdict in self.judged.verdicts.items()
-                if start < places[element] <= end
-            ]
-            if in_turns and not any(verdict.changed for verdict in in_turns):
-                return "its commits were measured in turns and are the same"
-        if change.paired:
-            return "of so many pairs measured in turns, as much is expected by chance"
-        if len(places) < shortest:
-            has = counted(len(places), "commit")
-            return f"not measured in turns, and a series needs {shortest} commits; it has {has}"
-        if min(before, after) < FEWEST_A_SIDE:
-            side = "before" if before < after else "after"
-            has = counted(min(before, after), "commit")
-            return (
-                f"not measured in turns, and a step needs {FEWEST_A_SIDE} commits on both sides:"
-                f" it has {has} {side} it"
-            )
-        return "the whole series shows no lasting change there"
+    return "the whole series shows no lasting change there"
 
 
 def unlisted(
-    repository: Repository,
-    commits: Sequence[str],
-    lines: Mapping[int, Line],
-    courses: Mapping[int, Course],
-    judgements: Mapping[int, JudgedLine],
-    shortest: int,
+    repository: Repository, commits: Sequence[str], judged: Collection[JudgedLine], shortest: int
 ) -> list[Unlisted]:
     """The degradations of remembered reports on two of ``commits`` (oldest first) that no finding
     of the judged series explains, the newest report first.
     """
     places = {commit: place for place, commit in enumerate(commits)}
-    all_series = [
-        SeriesAlong(lines[number], course, judgements.get(number))
-        for number, course in courses.items()
-    ]
     rows: dict[tuple[object, ...], Unlisted] = {}
     for baseline, target, change in _degradations(repository):
         start, end = places.get(baseline), places.get(target)
@@ -118,15 +97,15 @@ def unlisted(
             continue
         own = [
             series
-            for series in all_series
+            for series in judged
             # a report outlives the profiles that were removed since
-            if series.is_of(change) and {start, end} <= set(series.course.places)
+            if _is_of(series, change) and {start, end} <= set(series.places)
         ]
         # what settled it, where its time alone did not
-        work = [series for series in all_series if change.work and series.counts(change)]
-        if own and not any(series.lists(start, end) for series in (*own, *work)):
+        work = [series for series in judged if change.work and _counts(series, change)]
+        if own and not any(_lists(series, start, end) for series in (*own, *work)):
             name = benchmark(change)
-            reason = own[0].reason(change, start, end, shortest)
+            reason = _reason(own[0], change, start, end, shortest)
             row = Unlisted(name, change.metric, change.effect, baseline, target, reason)
             rows.setdefault((name, change.metric, target), row)
     return list(rows.values())

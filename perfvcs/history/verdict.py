@@ -5,7 +5,7 @@ listings say the same.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from perfvcs.check.samples.newestsession import Compared, newest_sessions
 from perfvcs.check.vocabulary import ACCEPTABLE, WORDS
 from perfvcs.history.finding import relative
 from perfvcs.history.profilereader import NotOpened, ProfileReader, Read, unopened
-from perfvcs.index.lines import Line
+from perfvcs.index.lines import Course, Line
 from perfvcs.index.seriesresults import keyed
 from perfvcs.profile.rules import Rules
 from perfvcs.profile.summary import Measured
@@ -172,6 +172,33 @@ class Verdicts:
         if asked:
             self._found |= self._asked(asked)
         return {pair: self._found[pair] for pair in wanted if pair in self._found}
+
+    def along(
+        self,
+        lines: Mapping[int, Line],
+        courses: Mapping[int, Course],
+        commits: Sequence[str],
+        elements: Mapping[int, Iterable[int]],
+    ) -> dict[int, dict[int, Verdict]]:
+        """The verdicts on ``elements`` of courses along ``commits`` against the one before each, by
+        line and element.
+        """
+        asked: dict[tuple[int, CommitPair], list[tuple[int, int]]] = defaultdict(list)
+        for number, some in elements.items():
+            places, environment = courses[number].places, lines[number].environment.fingerprint
+            for element in some:
+                place = places[element]
+                pair = CommitPair(commits[places[element - 1]], commits[place], environment)
+                asked[place, pair].append((number, element))
+        newest = sorted(asked, reverse=True)  # first: not all profiles may be opened
+        reports = self.of(pair for _, pair in newest)
+        by_line: dict[int, dict[int, Verdict]] = defaultdict(dict)
+        for place, pair in newest:
+            for number, element in asked[place, pair]:
+                moved = courses[number].moved(element)
+                if verdict := of_line(reports.get(pair, {}), lines[number], moved):
+                    by_line[number][element] = verdict
+        return by_line
 
     def _asked(self, asked: Sequence[CommitPair]) -> dict[CommitPair, PairVerdicts]:
         self._marks = self._repository.index.marks()
