@@ -14,7 +14,8 @@ from perfvcs.statistics.changepoints.horvath import horvath, ratio
 from perfvcs.statistics.changepoints.horvath import judge as by_horvath
 from perfvcs.statistics.changepoints.judgement import judge_all, steps
 from perfvcs.statistics.changepoints.path import running_median
-from perfvcs.statistics.changepoints.prominence import Prominence, Wandering, prominent
+from perfvcs.statistics.changepoints.prominence import Prominence, prominent
+from perfvcs.statistics.changepoints.stepfilter import Segments
 from perfvcs.statistics.changepoints.steps import VERSION, intervals
 from perfvcs.statistics.runs import autocorrelation
 
@@ -159,9 +160,9 @@ def test_the_range_of_commits_is_wider_where_the_step_is_less_clear() -> None:
 def of(values: NDArray[np.float64], *places: int) -> list[float]:
     """The prominence of steps at some places, for a spread of one percent."""
     bounds = np.array([0, *places, len(values)])
-    wandering = Wandering(values, np.full(len(values), 0.01), running_median(values))
+    columns = values, np.full(len(values), 0.01), running_median(values)
     # beside another series: they are judged together
-    found = Prominence([Wandering(*(part[:20] for part in wandering)), wandering])
+    found = Prominence([Segments(*(part[:20] for part in columns)), Segments(*columns)])
     which = np.ones(len(places), dtype=np.intp)
     return found.of(which, bounds[:-2], bounds[1:-1], bounds[2:]).tolist()
 
@@ -192,8 +193,9 @@ def test_the_prominence_is_that_of_least_squares() -> None:
 
 def test_a_drift_does_not_stand_out() -> None:
     slow = noisy(45, (300, 0.0)) + np.linspace(0, 0.3, 300)
-    found = Prominence([Wandering(slow, np.full(300, 0.01), running_median(slow))] * 2)
-    assert prominent(found, [[100, 150, 200]] * 2, [(), {150}]) == [[], [150]]
+    columns = slow, np.full(300, 0.01), running_median(slow)
+    series = [Segments(*columns), Segments(*columns, settled={150})]
+    assert prominent(series, [[100, 150, 200]] * 2) == [[], [150]]
     assert steps(slow) == []
 
 

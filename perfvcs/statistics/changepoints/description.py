@@ -11,7 +11,7 @@ from perfvcs.statistics.changepoints.steps import BY_SERIES, TURNS, ChangePoint
 from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from perfvcs.statistics.changepoints.stepfilter import Segments
     from perfvcs.statistics.changepoints.steps import LevelEstimate
@@ -24,29 +24,21 @@ FEWEST_DF = 4  # degrees of freedom
 
 
 def described(
-    places: Sequence[Sequence[int]],
-    series: Sequence[Segments],
-    inflations: Sequence[float],
-    settled: Sequence[Collection[int]],
+    series: Sequence[Segments], places: Sequence[Sequence[int]]
 ) -> list[list[ChangePoint]]:
-    """The steps of each series at ascending places, between each one's neighbours; those that are
-    ``settled`` were measured in turns. Those whose own interval holds no change are left out.
+    """The steps of each series at ascending places, between each one's neighbours. Those whose own
+    interval holds no change are left out, but for settled ones.
     """
     from perfvcs.statistics.changepoints.stepfilter import chances, scores
 
     left = [list(steps) for steps in places]
     changes: list[list[ChangePoint]] = [[] for _ in series]
     while some := [turn for turn, steps in enumerate(left) if steps]:
-        scored = scores(
-            [series[turn] for turn in some],
-            [left[turn] for turn in some],
-            [inflations[turn] for turn in some],
-        )
+        scored = scores([series[turn] for turn in some], [left[turn] for turn in some])
         p = iter(chances(scored.t, scored.df))
         for turn in some:
             steps = left[turn]
-            own = [next(p) for _ in steps]
-            found = _changes(series[turn], steps, inflations[turn], settled[turn], own)
+            found = _changes(series[turn], steps, [next(p) for _ in steps])
             left_out = _unsure(found)
             changes[turn] = found if left_out is None else []
             left[turn] = [place for place in steps if place != left_out] if left_out else []
@@ -66,13 +58,7 @@ def _unsure(changes: Sequence[ChangePoint]) -> int | None:
     return min(unsure, key=lambda change: abs(change.effect) / change.error).place
 
 
-def _changes(
-    segments: Segments,
-    places: Sequence[int],
-    inflation: float,
-    settled: Collection[int],
-    p: Sequence[float],
-) -> list[ChangePoint]:
+def _changes(segments: Segments, places: Sequence[int], p: Sequence[float]) -> list[ChangePoint]:
     """The steps at ``places``, of chances ``p``, with the ranges that are as plausible."""
     from perfvcs.statistics.changepoints.stepfilter import level
 
@@ -82,11 +68,11 @@ def _changes(
     changes = []
     for turn, place in enumerate(places):
         before, after = levels[turn], levels[turn + 1]
-        sure = place in settled
+        sure = place in segments.settled
         first, last = place, place
         if not sure:
             around = bounds[turn], place, bounds[turn + 2]
-            first, last = _range(segments, *around, (centres[turn], centres[turn + 1]), inflation)
+            first, last = _range(segments, *around, (centres[turn], centres[turn + 1]))
         names = tuple(
             name
             for name, says in ((BY_SERIES, not sure or p[turn] <= chance), (TURNS, sure))
@@ -100,7 +86,7 @@ def _changes(
                 before.centre,
                 after.centre,
                 after.centre - before.centre,
-                *_error(before, after, inflation),
+                *_error(before, after, segments.inflation),
                 p[turn],
                 names,
             )
@@ -125,7 +111,7 @@ def _error(before: LevelEstimate, after: LevelEstimate, inflation: float) -> tup
 
 
 def _range(
-    segments: Segments, low: int, place: int, high: int, levels: tuple[float, float], wide: float
+    segments: Segments, low: int, place: int, high: int, levels: tuple[float, float]
 ) -> tuple[int, int]:
     """The first and last places that are as plausible for a step between its neighbours, by squares
     about its levels; outliers say little of the place.
@@ -135,6 +121,6 @@ def _range(
     part = np.clip(segments.values[low:high], min(levels) - reach, max(levels) + reach)
     squares = np.cumsum((part - before) ** 2)[:-1] + np.cumsum(((part - after) ** 2)[::-1])[-2::-1]
     least = max(float(squares.min()), float(squares.max()) * 1e-15, 1e-300)
-    limit = least * exp(min(PLAUSIBLE * wide / len(part), 700.0))
+    limit = least * exp(min(PLAUSIBLE * segments.inflation / len(part), 700.0))
     plausible = np.flatnonzero(squares <= limit) + low + 1
     return min(place, int(plausible[0])), max(place, int(plausible[-1]))

@@ -9,8 +9,13 @@ from msgspec.structs import replace
 
 from perfvcs.statistics.changepoints.batches import side_by_side
 from perfvcs.statistics.changepoints.newest import Levelled, NewestValue, newest
-from perfvcs.statistics.changepoints.prominence import EDGE, Prominence, Wandering, prominent
-from perfvcs.statistics.changepoints.stepfilter import SPIKE, Segments, confirm, dependent
+from perfvcs.statistics.changepoints.prominence import EDGE, prominent
+from perfvcs.statistics.changepoints.stepfilter import (
+    SPIKE,
+    Segments,
+    allow_for_dependence,
+    confirm,
+)
 from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint, scale
 from perfvcs.system.numeric import Floats, Indices, np
 
@@ -81,11 +86,15 @@ def judge_all(
     ]
     values = [part.values for part in read]
     scales, middles = side_by_side(scale, values), side_by_side(running_median, values)
-    generous = paths(values, scales, middles)
+    segments = [
+        Segments(part.values, spread, middle, part.settled)
+        for part, spread, middle in zip(read, scales, middles, strict=True)
+    ]
+    generous = paths(segments)
     changes: list[list[ChangePoint]] = []
     for start in range(0, count, SERIES_AT_ONCE):
         part = slice(start, start + SERIES_AT_ONCE)
-        changes += _changes(read[part], scales[part], middles[part], generous[part])
+        changes += _changes(segments[part], generous[part])
     last = newest(
         [
             Levelled(part.values, [step.place for step in found], spread, part.variance)
@@ -123,37 +132,27 @@ def _read(levels: ArrayLike, variance: ArrayLike | None, evidence: Sequence[int]
 
 
 def _changes(
-    read: Sequence[_Read],
-    scales: Sequence[Floats],
-    middles: Sequence[Floats],
-    generous: Sequence[Sequence[int]],
+    series: Sequence[Segments], generous: Sequence[Sequence[int]]
 ) -> list[list[ChangePoint]]:
-    """The steps of each series with its spread and running medians, of those of its ``generous``
-    segmentation and settled ones.
-    """
+    """The steps of each series, of those of its ``generous`` segmentation and settled ones."""
     from perfvcs.statistics.changepoints.description import described
 
     tried: dict[int, list[int]] = {}
-    for turn, (part, places) in enumerate(zip(read, generous, strict=True)):
+    for turn, (segments, places) in enumerate(zip(series, generous, strict=True)):
         # At the start a level has more values than a spike.
-        inner = {place for place in places if SPIKE < place <= len(part.values) - EDGE}
-        if inner or part.settled:
-            tried[turn] = sorted(inner | part.settled)
-    changes: list[list[ChangePoint]] = [[] for _ in read]
+        inner = {place for place in places if SPIKE < place <= len(segments.values) - EDGE}
+        if inner or segments.settled:
+            tried[turn] = sorted(inner.union(segments.settled))
+    changes: list[list[ChangePoint]] = [[] for _ in series]
     if not tried:
         return changes
-    segments = [Segments(read[turn].values, scales[turn]) for turn in tried]
-    settled = [read[turn].settled for turn in tried]
-    inflations = dependent(segments, [generous[turn] for turn in tried]).tolist()
-    confirmed = confirm(segments, list(tried.values()), inflations, settled)
-    rows = zip(tried, confirmed, segments, inflations, settled, strict=True)
-    some = [row for row in rows if row[1]]
-    if not some:
-        return changes
-    turns, confirmed_steps, *rest = zip(*some, strict=True)
-    wandering = [Wandering(read[turn].values, scales[turn], middles[turn]) for turn in turns]
-    standing = prominent(Prominence(wandering), confirmed_steps, rest[-1])
-    for turn, steps in zip(turns, described(standing, *rest), strict=True):
+    some = [series[turn] for turn in tried]
+    allow_for_dependence(some, [generous[turn] for turn in tried])
+    confirmed = zip(tried, confirm(some, list(tried.values())), strict=True)
+    left = {turn: steps for turn, steps in confirmed if steps}
+    some = [series[turn] for turn in left]
+    standing = prominent(some, list(left.values()))
+    for turn, steps in zip(left, described(some, standing), strict=True):
         changes[turn] = steps
     return changes
 

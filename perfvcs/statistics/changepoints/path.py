@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from perfvcs.statistics.changepoints.stepfilter import Segments
+
 
 BOUND = 9.0  # squared standard deviations that one value can cost at most
 PRICE = 2.5  # times ln n that a step costs: generous, since each is tested afterwards
@@ -24,38 +26,34 @@ MOST_CELLS = 20_000_000  # bytes: a long series does not widen the table of all 
 WINDOW = 5  # of the running median
 
 
-def paths(
-    series: Sequence[Floats], scales: Sequence[Floats], middles: Sequence[Floats]
-) -> list[list[int]]:
-    """Per series of finite values (n,) where its level changes, ascending; ``scales`` (n,) are the
-    standard deviations about the levels, ``middles`` (n,) the running medians.
+def paths(series: Sequence[Segments]) -> list[list[int]]:
+    """Where the level of each series changes, ascending.
 
     The levels minimise the sum of min(z^2, 9) of the standardised residuals plus 2.5 ln n per
     change, by dynamic programming over the levels of a grid. Source of the bounded loss: Fearnhead,
     Rigaill 2019 (there solved without a grid).
     """
-    grids = [_grid(middle, scale) for middle, scale in zip(middles, scales, strict=True)]
-    order = sorted(range(len(series)), key=lambda index: (len(grids[index]), len(series[index])))
+    grids = [_grid(segments.middle, segments.scale) for segments in series]
+    lengths = [len(segments.values) for segments in series]
+    order = sorted(range(len(series)), key=lambda index: (len(grids[index]), lengths[index]))
     changes: list[list[int]] = [[] for _ in series]
-    for turn in _together([index for index in order if len(grids[index]) > 1], series):
-        solved = _solve(
-            [series[i] for i in turn], [scales[i] for i in turn], [grids[i] for i in turn]
-        )
+    for turn in _together([index for index in order if len(grids[index]) > 1], lengths):
+        solved = _solve([series[index] for index in turn], [grids[index] for index in turn])
         for index, places in zip(turn, solved, strict=True):
             changes[index] = places
     return changes
 
 
-def _together(order: Sequence[int], series: Sequence[Floats]) -> Iterator[Sequence[int]]:
+def _together(order: Sequence[int], lengths: Sequence[int]) -> Iterator[Sequence[int]]:
     """The series that are solved side by side: as many as memory allows."""
     turn: list[int] = []
     longest = 0
     for index in order:
-        longest = max(longest, len(series[index]))
+        longest = max(longest, lengths[index])
         cells = longest * (len(turn) + 1) * MOST_TRIED_LEVELS
         if turn and (len(turn) == SERIES_AT_ONCE or cells > MOST_CELLS):
             yield turn
-            turn, longest = [], len(series[index])
+            turn, longest = [], lengths[index]
         turn.append(index)
     if turn:
         yield turn
@@ -75,19 +73,17 @@ def _grid(middle: Floats, scale: Floats) -> Floats:
         width *= 1.5
 
 
-def _solve(
-    series: Sequence[Floats], scales: Sequence[Floats], grids: Sequence[Floats]
-) -> list[list[int]]:
+def _solve(series: Sequence[Segments], grids: Sequence[Floats]) -> list[list[int]]:
     """Viterbi's algorithm on all series side by side."""
-    count, longest, most = len(series), max(map(len, series)), max(map(len, grids))
+    lengths = [len(segments.values) for segments in series]
+    count, longest, most = len(series), max(lengths), max(map(len, grids))
     # what is behind a series costs nothing
     y, weight = np.zeros((longest, count)), np.zeros((longest, count))
     grid = np.empty((count, most))
     cost = np.zeros((count, most))
     prices = np.empty((count, 1))
-    for row in range(count):
-        n = len(series[row])
-        y[:n, row], weight[:n, row] = series[row], 1 / scales[row]
+    for row, n in enumerate(lengths):
+        y[:n, row], weight[:n, row] = series[row].values, 1 / series[row].scale
         grid[row, : len(grids[row])] = grids[row]
         grid[row, len(grids[row]) :] = grids[row][-1]
         prices[row] = PRICE * log(n)
@@ -110,7 +106,7 @@ def _solve(
     solved = []
     for row in range(count):
         state, places = int(cost[row].argmin()), []
-        for turn in range(len(series[row]) - 1, 0, -1):
+        for turn in range(lengths[row] - 1, 0, -1):
             if moved[turn, row, state]:
                 places.append(turn)
                 state = int(best[turn, row])

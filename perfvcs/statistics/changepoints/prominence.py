@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from perfvcs.statistics.changepoints.stepfilter import SPIKE, thinned
+from perfvcs.statistics.changepoints.stepfilter import SPIKE, are_settled, thinned
 from perfvcs.system.numeric import Floats, Indices, np
+
+if TYPE_CHECKING:
+    from perfvcs.statistics.changepoints.stepfilter import Segments
 
 # values on each side: of the levels, of the lines that meet at the step, and of what is in sight
 LEVEL, LINE, SIGHT = 60, 25, 200
@@ -22,25 +25,19 @@ EDGE = 3  # values: fewer at the end may be outliers
 SHIFT = 12  # values by which a step may be moved to where it stands out most
 
 
-class Wandering(NamedTuple):
-    """The ``values`` (n,) of a series, their deviations and their running medians."""
-
-    values: Floats
-    scale: Floats
-    middle: Floats
-
-
 class Prominence:
     """The prefix sums of series of logarithms, from which their steps are judged, all at once."""
 
-    def __init__(self, series: Sequence[Wandering]) -> None:
+    def __init__(self, series: Sequence[Segments]) -> None:
+        self.series = series
         self.counts = np.array([len(each.values) for each in series], dtype=np.intp)
         self._bases = np.cumsum(self.counts + 1) - self.counts - 1  # sums begin with 0
         self._sum, self._squares, self._moment, self._scale = np.zeros(
             (4, int(self.counts.sum()) + len(series))
         )
-        for base, (values, scale, middle) in zip(self._bases.tolist(), series, strict=True):
-            y = np.clip(values, middle - CLIP * scale, middle + CLIP * scale)
+        for base, segments in zip(self._bases.tolist(), series, strict=True):
+            scale, middle = segments.scale, segments.middle
+            y = np.clip(segments.values, middle - CLIP * scale, middle + CLIP * scale)
             y = y - y.mean()
             part = slice(base + 1, base + 1 + len(y))
             np.cumsum(y, out=self._sum[part])
@@ -119,26 +116,18 @@ class Prominence:
         )
 
 
-def prominent(
-    prominence: Prominence, steps: Sequence[Sequence[int]], settled: Sequence[Collection[int]]
-) -> list[list[int]]:
+def prominent(series: Sequence[Segments], steps: Sequence[Sequence[int]]) -> list[list[int]]:
     """The ascending ``steps`` of each series without those that do not stand out, and without
-    bursts; those that are ``settled`` stay.
+    bursts; those that are settled stay. Each is moved to where it stands out most.
 
     In turns, those are left out that stand out less than both their neighbours.
     """
-
-    def weakest(some: Sequence[int], left: Sequence[Sequence[int]]) -> list[bool]:
-        return _weakest(prominence, some, left, [settled[turn] for turn in some])
-
-    return _moved(prominence, thinned(steps, weakest), settled)
+    prominence = Prominence(series)
+    return _moved(prominence, thinned(steps, lambda some, left: _weakest(prominence, some, left)))
 
 
 def _weakest(
-    prominence: Prominence,
-    some: Sequence[int],
-    steps: Sequence[Sequence[int]],
-    settled: Sequence[Collection[int]],
+    prominence: Prominence, some: Sequence[int], steps: Sequence[Sequence[int]]
 ) -> list[bool]:
     """Which steps of ``some`` of the series are taken away first."""
     bounds = [
@@ -155,8 +144,7 @@ def _weakest(
             if _burst(prominence, turn, ends[first : first + 4]):
                 weaker = start + first + int(value[start + first + 1] < value[start + first])
                 value[weaker] = min(value[weaker], LEAST - 0.1)
-    fixed = [place in own for places, own in zip(steps, settled, strict=True) for place in places]
-    value[fixed] = np.inf
+    value[are_settled([prominence.series[turn] for turn in some], steps)] = np.inf
     before, after = np.roll(value, 1), np.roll(value, -1)
     before[starts] = after[starts - 1] = np.inf
     gone: list[bool] = ((value < LEAST) & (value <= before) & (value < after)).tolist()
@@ -175,9 +163,7 @@ def _burst(prominence: Prominence, which: int, bounds: Sequence[int]) -> bool:
     return there * back > 0 and abs(after - before) < RETURN * min(abs(there), abs(back))
 
 
-def _moved(
-    prominence: Prominence, steps: Sequence[Sequence[int]], settled: Sequence[Collection[int]]
-) -> list[list[int]]:
+def _moved(prominence: Prominence, steps: Sequence[Sequence[int]]) -> list[list[int]]:
     """The steps, each where it stands out most between its neighbours."""
     moved = [list(places) for places in steps]
     tried: list[tuple[int, int, int, int, range]] = []
@@ -188,7 +174,7 @@ def _moved(
             low, high = bounds[turn], bounds[turn + 2]
             fewest = EDGE if high == n else SPIKE + 1
             start, stop = max(low + SPIKE + 1, place - SHIFT), min(high - fewest, place + SHIFT) + 1
-            if place not in settled[which] and start < stop:
+            if place not in prominence.series[which].settled and start < stop:
                 tried.append((which, turn, low, high, range(start, stop)))
     if not tried:
         return moved

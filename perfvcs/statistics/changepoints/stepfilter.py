@@ -34,9 +34,9 @@ def residuals(series: Floats, places: Sequence[int]) -> Floats:
     return left
 
 
-def dependent(series: Sequence[Segments], generous: Sequence[Sequence[int]]) -> Floats:
-    """The inflation of the variance of a mean by a first-order dependence of values about the
-    levels of their ``generous`` segmentation, of each series.
+def allow_for_dependence(series: Sequence[Segments], generous: Sequence[Sequence[int]]) -> None:
+    """Set the inflation of each series: that of the variance of a mean by a first-order dependence
+    of values about the levels of their ``generous`` segmentation.
 
     (1 + r) / (1 - r), at least 1, with their lag 1 autocorrelation r, which is enlarged by what
     segments that are placed where they fit best have absorbed of it.
@@ -61,15 +61,22 @@ def dependent(series: Sequence[Segments], generous: Sequence[Sequence[int]]) -> 
     r = np.add.reduceat(left * beside, starts) / np.where(total > 0, total, 1.0) * absorbed
     # no finer than it is known: else one more value would move the figures of every earlier step
     r = np.clip(np.round(r / ROUNDED) * ROUNDED, 0.0, LARGEST_AUTOCORRELATION)
-    inflation: Floats = (1 + r) / (1 - r)
-    return inflation
+    for segments, inflation in zip(series, ((1 + r) / (1 - r)).tolist(), strict=True):
+        segments.inflation = inflation
 
 
 class Segments:
-    """The centres and levels of a series between steps, each computed once."""
+    """A series of finite ``values`` (n,) with their spread ``scale`` and their running medians
+    ``middle``, (n,) too: its centres and levels between steps, each computed once.
 
-    def __init__(self, values: Floats, scale: Floats) -> None:
-        self.values, self.scale = values, scale
+    Steps at ``settled`` places stay, whatever the values say: verdicts measured in turns say so.
+    """
+
+    def __init__(
+        self, values: Floats, scale: Floats, middle: Floats, settled: Collection[int] = ()
+    ) -> None:
+        self.values, self.scale, self.middle, self.settled = values, scale, middle, settled
+        self.inflation = 1.0  # of the variance of a mean, see `allow_for_dependence`
         self._centres: dict[tuple[int, int], float] = {}
         self._levels: dict[tuple[int, int], LevelEstimate] = {}
 
@@ -110,9 +117,7 @@ class Scores(NamedTuple):
     sizes: Floats
 
 
-def scores(
-    series: Sequence[Segments], steps: Sequence[Sequence[int]], inflations: Sequence[float]
-) -> Scores:
+def scores(series: Sequence[Segments], steps: Sequence[Sequence[int]]) -> Scores:
     """The scores of the ascending ``steps`` of all series, between each step and its neighbours; no
     series is without.
 
@@ -156,7 +161,7 @@ def scores(
         np.maximum(spread + other, 0.0)
         / np.maximum(df, 1)
         * (1 / (place - low) + 1 / (high - place))
-        * np.repeat(inflations, [len(places) for places in steps])
+        * np.repeat([segments.inflation for segments in series], [len(places) for places in steps])
     )
     error, change = np.sqrt(variance), np.abs(after - before)
     flat = error <= 1e-9 * change
@@ -164,29 +169,14 @@ def scores(
     return Scores(np.where(df > 0, t, 0.0), df, np.abs(right - left))
 
 
-def confirm(
-    series: Sequence[Segments],
-    steps: Sequence[Sequence[int]],
-    inflations: Sequence[float],
-    settled: Sequence[Collection[int]],
-) -> list[list[int]]:
+def confirm(series: Sequence[Segments], steps: Sequence[Sequence[int]]) -> list[list[int]]:
     """The ``steps`` of each series without the weak ones: p above .01 / n, smaller than half a
     percent, or the end of five values or fewer.
 
     They are taken away, those first that are weaker than both their neighbours, until none is weak;
-    those at ``settled`` places stay. An inflation stays what it is: it was estimated before.
+    those that are settled stay. An inflation stays what it is: it was estimated before.
     """
-
-    def weakest(some: Sequence[int], left: Sequence[Sequence[int]]) -> list[bool]:
-        fixed = [
-            place in settled[turn]
-            for turn, places in zip(some, left, strict=True)
-            for place in places
-        ]
-        own = [inflations[turn] for turn in some]
-        return _weakest([series[turn] for turn in some], left, own, fixed)
-
-    return thinned(steps, weakest)
+    return thinned(steps, lambda some, left: _weakest([series[turn] for turn in some], left))
 
 
 def thinned(
@@ -209,14 +199,10 @@ def thinned(
     return left
 
 
-def _weakest(
-    series: Sequence[Segments],
-    steps: Sequence[Sequence[int]],
-    inflations: Sequence[float],
-    fixed: Sequence[bool],
-) -> list[bool]:
+def _weakest(series: Sequence[Segments], steps: Sequence[Sequence[int]]) -> list[bool]:
     """Which steps are taken away first, of all series."""
-    t, df, sizes = scores(series, steps, inflations)
+    fixed = are_settled(series, steps)
+    t, df, sizes = scores(series, steps)
     # Twice the logarithm of the likelihood ratio, whose chances hardly depend on df.
     strength = np.where(np.isinf(t), np.inf, df * np.log1p(t * t / np.maximum(df, 1)))
     counts = np.array([len(places) for places in steps])
@@ -241,6 +227,15 @@ def _weakest(
     first |= weak & none & smallest
     gone: list[bool] = first.tolist()
     return gone
+
+
+def are_settled(series: Sequence[Segments], steps: Sequence[Sequence[int]]) -> list[bool]:
+    """Whether each step of all series is settled."""
+    return [
+        place in segments.settled
+        for segments, places in zip(series, steps, strict=True)
+        for place in places
+    ]
 
 
 @lru_cache

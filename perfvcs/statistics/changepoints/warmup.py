@@ -56,15 +56,15 @@ def warmup(runs: Sequence[ArrayLike], alike: float = EQUAL_LEVELS) -> Warmup:
 
 def _count(series: Floats, alike: float) -> int:
     from perfvcs.statistics.changepoints.path import paths, running_median
-    from perfvcs.statistics.changepoints.stepfilter import Segments, confirm, dependent
+    from perfvcs.statistics.changepoints.stepfilter import Segments, allow_for_dependence, confirm
     from perfvcs.statistics.changepoints.steps import scale
 
     if len(series) < FEWEST_VALUES:
         return 0
-    segments = Segments(series, scale(series))
-    (generous,) = paths([series], [segments.scale], [running_median(series)])
-    inflation = dependent([segments], [generous]).tolist()
-    (steps,) = confirm([segments], [generous], inflation, [()])
+    segments = Segments(series, scale(series), running_median(series))
+    (generous,) = paths([segments])
+    allow_for_dependence([segments], [generous])
+    (steps,) = confirm([segments], [generous])
     levels = [float(np.median(part)) for part in np.split(series, steps)]
     while steps and abs(levels[-2] - levels[-1]) <= alike:
         # Compared with the last level each: many small steps may not add up to a steady part.
