@@ -166,7 +166,10 @@ def judged(
     """Each line that has values along ``commits``, judged if it is long enough or has evidence."""
     there = {number: course for number, course in courses.items() if course.places}
     began = successions(lines, there)
-    turns = {number: course.turns for number, course in there.items()}
+    turns = {
+        number: [(element - 1, element) for element in course.turns]
+        for number, course in there.items()
+    }
     in_turns = {
         number: {element: verdict for element, verdict in by_element.items() if verdict.settled}
         for number, by_element in verdicts.along(lines, there, commits, turns).items()

@@ -132,9 +132,9 @@ def _read(
 
 def _compared(
     lines: Mapping[int, Line], courses: Mapping[int, Course], stepping: Set[tuple[str, int]]
-) -> dict[int, list[int]]:
-    """The elements of each course that are compared with the one before: the newest first, as many
-    as there is time for, and of older ones those at a place with a step in that environment.
+) -> dict[int, list[tuple[int, int]]]:
+    """The neighbouring elements of each course that are compared: the newest, as many as there is
+    time for, and older ones where a line has a step in that environment.
     """
     longest = max((len(course.places) for course in courses.values()), default=0)
     newest = count = 0
@@ -148,10 +148,9 @@ def _compared(
     for number, course in courses.items():
         first = max(1, len(course.places) - newest)
         older = steps[lines[number].environment.fingerprint].intersection(course.places[1:first])
-        compared[number] = [
-            *range(len(course.places) - 1, first - 1, -1),
-            *(bisect_left(course.places, place) for place in sorted(older)),
-        ]
+        stepped = (bisect_left(course.places, place) for place in older)
+        elements = [*stepped, *range(first, len(course.places))]
+        compared[number] = [(element - 1, element) for element in elements]
     return compared
 
 

@@ -8,25 +8,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from math import log
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from perfvcs.check.subject import Level, Point, Series, Step
+from perfvcs.check.vocabulary import said
 from perfvcs.git.project import Commit, Project
 from perfvcs.history.commitlevels import between, measured, reaches
-from perfvcs.history.finding import LARGEST_EXPONENT, Finding, remarks_of
+from perfvcs.history.finding import LARGEST_EXPONENT, Finding, level, remarks_of
 from perfvcs.history.judging import Allowance, judged, successions
 from perfvcs.history.standings import standings
 from perfvcs.history.triage import Standing
-from perfvcs.history.verdict import CommitPair, Verdict, Verdicts, of_line
-from perfvcs.index.lines import Course, Line
+from perfvcs.history.verdict import Verdict, Verdicts
+from perfvcs.index.lines import Course
 from perfvcs.profile import Environment
 from perfvcs.profile.benchmarkfilter import BenchmarkFilter
 from perfvcs.repository import Repository
 from perfvcs.repository.benchmarks import has_line
-from perfvcs.system.numeric import np
+from perfvcs.system.numeric import Floats
 from perfvcs.text.words import ambiguous, counted, metric_rank
 
 DRAWN_COMMITS = 3000  # the newest measured ones are drawn
@@ -52,9 +52,9 @@ class CommitOrder(Struct, frozen=True, dict=True):
     before: Mapping[str, str]
 
     @cached_property
-    def places(self) -> dict[str, int]:
-        """Where each commit stands."""
-        return {commit: place for place, commit in enumerate(self.commits)}
+    def along(self) -> set[str]:
+        """The commits along the first parents; all others stand aside."""
+        return set(self.straight)
 
     @classmethod
     def of(cls, project: Project) -> CommitOrder:
@@ -105,14 +105,15 @@ def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | 
         courses,
         key=lambda number: (metric_rank(lines_called[number].metric), courses[number].places[:1]),
     )[:MOST_SERIES]
-    drawn = {number: courses[number] for number in chosen}
-    places = measured(drawn.values())
+    courses_drawn = [courses[number] for number in chosen]
+    places = measured(courses_drawn)
     commits = [order.commits[place] for place in places[-DRAWN_COMMITS:]]
+    details = repository.project.describe(commits)
     verdicts = Verdicts(
         repository, order.commits if len(order.straight) == len(order.commits) else (), delta=delta
     )
-    centres = _centres(drawn, order.commits, min(places[-DRAWN_COMMITS:], default=0))
-    verdicts_by_line = _verdicts(order, lines_called, centres, verdicts)
+    compared = {number: list(_newest(courses[number], order)) for number in chosen}
+    verdicts_by_line = verdicts.along(lines_called, courses, order.commits, compared)
     medians = _medians(
         repository, {lines_called[number].job.key for number in chosen}, commits[-JUDGED:]
     )
@@ -125,16 +126,18 @@ def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | 
         ((line.job.label, line.uid, line.size, line.metric), line.job.collector)
         for line in map(lines_called.__getitem__, chosen)
     )
-    context = _About(repository.project.describe(commits), set(order.straight))
     series: list[Series] = []
     unusable = sum(course.unusable for course in courses.values())
-    for number in chosen:
+    for number, reach in zip(chosen, reaches(courses_drawn), strict=True):
         line, judgement = lines_called[number], judgements.get(number)
         key = SeriesKey(line.job.key, line.environment.fingerprint)
         unit = (line.uid, line.size, line.metric)
-        points = list(
-            _points(centres[number], context, verdicts_by_line[number], medians[key, unit])
-        )
+        levels = _levels(courses[number], reach, order)
+        points = [
+            _point(at, details[at.commit], verdicts_by_line[number], medians[key, unit])
+            for at in levels
+            if at.commit in details
+        ]
         label = line.job.label
         if (label, *unit) in several:
             label = f"{label} ({line.job.collector})"
@@ -148,10 +151,10 @@ def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | 
             begins=begun.get(number, ""),
         )
         if judgement and judgement.found:
-            levels = between(straight[number], judgement.found.judgement.steps, order.straight)
+            lasting = between(straight[number], judgement.found.judgement.steps, order.straight)
             shown = replace(
                 shown,
-                levels=list(_held(levels, points)),
+                levels=list(_held(lasting, points)),
                 steps=[
                     step_of(finding, accepted.reason(finding), became[id(finding)])
                     for finding in judgement.findings
@@ -167,10 +170,10 @@ def _held(levels: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
     intervals: something changed there.
     """
     places = {point.commit: place for place, point in enumerate(points)}
-    for level in levels:
+    for stretch in levels:
         within = [
             point
-            for point in points[places.get(level.first, 0) : places.get(level.last, -1) + 1]
+            for point in points[places.get(stretch.first, 0) : places.get(stretch.last, -1) + 1]
             if not point.aside
         ]
         intervals = [
@@ -178,9 +181,9 @@ def _held(levels: Iterable[Level], points: Sequence[Point]) -> Iterator[Level]:
             for point in within
             if point.low is not None and point.high is not None
         ]
-        off = sum(not low <= level.centre <= high for low, high in intervals)
+        off = sum(not low <= stretch.centre <= high for low, high in intervals)
         if len(within) >= SHORT_SERIES or 2 * off <= len(intervals) or len(intervals) < 2:
-            yield level
+            yield stretch
 
 
 def step_of(finding: Finding, accepted: str | None, standing: Standing) -> Step:
@@ -230,43 +233,27 @@ def _notes(commits: int, series: int, unusable: int) -> list[str]:
     return notes
 
 
-class _About(NamedTuple):
-    """Facts about commits, and which are along the first parents."""
+class _CommitLevel(NamedTuple):
+    """One element of a line: its executions, their level, and its 99 % interval if several."""
 
-    details: Mapping[str, Commit]
-    straight: set[str]
-
-
-class _Centre(NamedTuple):
-    """One commit of a line: its executions, their level, and its 99 % interval if several."""
-
+    element: int
     commit: str
+    aside: bool
     executions: int
     centre: float
     low: float | None
     high: float | None
 
 
-def _centres(
-    courses: Mapping[int, Course], commits: Sequence[str], first: int
-) -> dict[int, list[_Centre]]:
-    """The commits of every line from the place ``first`` on."""
-    centres: dict[int, list[_Centre]] = {}
-    for (number, course), half in zip(
-        courses.items(), reaches(list(courses.values())), strict=True
-    ):
-        levels = np.asarray(course.levels)
-        ends = np.exp(
-            np.clip([levels, levels - half, levels + half], -LARGEST_EXPONENT, LARGEST_EXPONENT)
-        )
-        certain = np.isfinite(half) & (levels + np.nan_to_num(half) < LARGEST_EXPONENT)
-        rows = zip(course.places, course.executions, *ends.tolist(), certain.tolist(), strict=True)
-        centres[number] = [
-            _Centre(commits[place], count, centre, *((low, high) if certain else (None, None)))
-            for place, count, centre, low, high, certain in rows
-            if place >= first
-        ]
-    return centres
+def _levels(course: Course, reach: Floats, order: CommitOrder) -> Iterator[_CommitLevel]:
+    """The levels of a course, with half the widths of their intervals."""
+    columns = course.places, course.executions, course.levels, reach.tolist()
+    for element, (place, executions, centre, half) in enumerate(zip(*columns, strict=True)):
+        commit = order.commits[place]
+        known = centre + half < LARGEST_EXPONENT  # not where it is NaN either
+        low, high = (level(centre - half), level(centre + half)) if known else (None, None)
+        aside = commit not in order.along
+        yield _CommitLevel(element, commit, aside, executions, level(centre), low, high)
 
 
 def _medians(
@@ -286,69 +273,43 @@ def _medians(
     return medians
 
 
-def _points(
-    centres: Sequence[_Centre],
-    course: _About,
-    verdicts: Mapping[str, Verdict],
+def _point(
+    at: _CommitLevel,
+    details: Commit,
+    verdicts: Mapping[int, Verdict],
     medians: Mapping[str, Sequence[float]],
-) -> Iterator[Point]:
-    for commit, executions, centre, low, high in centres:
-        if commit not in course.details:
-            continue
-        details, verdict = course.details[commit], verdicts.get(commit)
-        word, reason = "", ""
-        if verdict is not None:
-            word, reason = (
-                (verdict.word, verdict.reason)
-                if verdict.accepted is None
-                else ("accepted", verdict.accepted)
-            )
-        ends = (verdict.effect, verdict.low, verdict.high) if verdict else (None, None, None)
-        yield Point(
-            commit,
-            details.title,
-            details.author,
-            details.when,
-            executions,
-            centre,
-            low,
-            high,
-            word,
-            *ends,
-            reason,
-            commit not in course.straight,
-            tuple(medians.get(commit, ())),
-        )
+) -> Point:
+    point = Point(
+        commit=at.commit,
+        title=details.title,
+        author=details.author,
+        when=details.when,
+        executions=at.executions,
+        centre=at.centre,
+        low=at.low,
+        high=at.high,
+        aside=at.aside,
+        medians=tuple(medians.get(at.commit, ())),
+    )
+    verdict = verdicts.get(at.element)
+    if verdict is None:
+        return point
+    return replace(
+        point,
+        verdict=said(verdict).word,
+        effect=verdict.effect,
+        effect_low=verdict.low,
+        effect_high=verdict.high,
+        reason=verdict.reason if verdict.accepted is None else verdict.accepted,
+    )
 
 
-def _verdicts(
-    order: CommitOrder,
-    lines: Mapping[int, Line],
-    centres: Mapping[int, Sequence[_Centre]],
-    verdicts: Verdicts,
-) -> dict[int, dict[str, Verdict]]:
-    """The newest commits' verdicts by line and commit, against the nearest first parent."""
-    asked: dict[CommitPair, list[tuple[int, str]]] = defaultdict(list)
-    for number, line_centres in centres.items():
-        here = {centre.commit: None for centre in line_centres}
-        for centre in line_centres[-JUDGED:]:
-            if before := order.nearest(centre.commit, here):
-                asked[
-                    CommitPair(before, centre.commit, lines[number].environment.fingerprint)
-                ].append((number, centre.commit))
-    logarithms = {
-        (number, centre.commit): log(centre.centre)
-        for number, line_centres in centres.items()
-        for centre in line_centres
-    }
-    by_line: dict[int, dict[str, Verdict]] = defaultdict(dict)
-    newest = sorted(asked, key=lambda pair: -order.places[pair.after])
-    for pair, rows in verdicts.of(newest).items():
-        for number, commit in asked[pair]:
-            moved = logarithms[number, commit] - logarithms[number, pair.before]
-            if verdict := of_line(rows, lines[number], moved):
-                by_line[number][commit] = verdict
-    return by_line
+def _newest(course: Course, order: CommitOrder) -> Iterator[tuple[int, int]]:
+    """The newest elements of a course, each behind that of the nearest first parent."""
+    elements = {order.commits[place]: element for element, place in enumerate(course.places)}
+    for commit, element in list(elements.items())[-JUDGED:]:
+        if before := order.nearest(commit, elements):
+            yield elements[before], element
 
 
 def _named(environment: Environment) -> str:

@@ -178,26 +178,26 @@ class Verdicts:
         lines: Mapping[int, Line],
         courses: Mapping[int, Course],
         commits: Sequence[str],
-        elements: Mapping[int, Iterable[int]],
+        compared: Mapping[int, Iterable[tuple[int, int]]],
     ) -> dict[int, dict[int, Verdict]]:
-        """The verdicts on ``elements`` of courses along ``commits`` against the one before each, by
-        line and element.
+        """The verdicts on two elements each of courses along ``commits``, the older one first, by
+        line and the newer element.
         """
-        asked: dict[tuple[int, CommitPair], list[tuple[int, int]]] = defaultdict(list)
-        for number, some in elements.items():
+        asked: dict[tuple[int, CommitPair], list[tuple[int, int, int]]] = defaultdict(list)
+        for number, elements in compared.items():
             places, environment = courses[number].places, lines[number].environment.fingerprint
-            for element in some:
-                place = places[element]
-                pair = CommitPair(commits[places[element - 1]], commits[place], environment)
-                asked[place, pair].append((number, element))
+            for old, new in elements:
+                pair = CommitPair(commits[places[old]], commits[places[new]], environment)
+                asked[places[new], pair].append((number, old, new))
         newest = sorted(asked, reverse=True)  # first: not all profiles may be opened
         reports = self.of(pair for _, pair in newest)
         by_line: dict[int, dict[int, Verdict]] = defaultdict(dict)
         for place, pair in newest:
-            for number, element in asked[place, pair]:
-                moved = courses[number].moved(element)
+            for number, old, new in asked[place, pair]:
+                levels = courses[number].levels
+                moved = levels[new] - levels[old]
                 if verdict := of_line(reports.get(pair, {}), lines[number], moved):
-                    by_line[number][element] = verdict
+                    by_line[number][new] = verdict
         return by_line
 
     def _asked(self, asked: Sequence[CommitPair]) -> dict[CommitPair, PairVerdicts]:

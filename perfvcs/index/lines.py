@@ -143,10 +143,6 @@ class Course(NamedTuple):
     df: array[int]
     turns: tuple[int, ...] = ()
 
-    def moved(self, element: int) -> float:
-        """The difference of an element's level from the one before."""
-        return self.levels[element] - self.levels[element - 1]
-
 
 def lines(connection: sqlite3.Connection) -> dict[int, Line]:
     """All lines that have a level, by their number."""
