@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import cached_property
 from math import inf, log1p
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from perfvcs.check import Report, answer
 from perfvcs.check.acceptance import identity
@@ -27,7 +29,7 @@ JOBS = 6  # that are listed
 NAME_CHARACTERS = 60
 
 
-class Judged(NamedTuple):
+class Judged(Struct, frozen=True, dict=True):
     """A series at a commit: what it is ``called``, its ``environment``, and the verdict."""
 
     series: SeriesRecord
@@ -48,7 +50,7 @@ class Judged(NamedTuple):
             return None
         return line.job.key, line.uid, line.metric, line.unit, line.better, self.environment
 
-    @property
+    @cached_property
     def change(self) -> Change:
         """Its verdict as a row of a report."""
         return self.verdict.change(self.environment)
