@@ -105,8 +105,9 @@ def telling(
         return proposal, seconds
     known = _by_file(spent) | spent
     share = sum(known[name] for name in chosen) / max(sum(spent.values()), 1e-9)
+    number = sum(not {test, test.partition("::")[0]}.isdisjoint(chosen) for test in spent)
     reason = (
-        f"{proposal.found}: those that take time and whose code changes most,"
+        f"{proposal.found}: the {number} that take time and whose code changes most,"
         f" {100 * share:.0f} % of the time of all {len(spent)}"
     )
     options = [word for word in shlex.split(proposal.cmd) if word.startswith("--")]

@@ -66,7 +66,7 @@ def test_of_a_suite_that_takes_long_the_files_that_fit_are_proposed_dearest_firs
     spent = {f"f{number}__one": 1.0 for number in range(6)} | {"small__one": 0.2}
     cmd, found, seconds = chosen(sum(spent.values()) + 0.5, **spent)
     assert cmd == "python -m pytest f0 small"
-    assert "19 % of the time of all 7" in found
+    assert "the 2 that take time and whose code changes most, 19 % of the time of all 7" in found
     assert seconds == pytest.approx(0.5 + 2.1 + 0.5)
 
 
