@@ -529,6 +529,21 @@ def test_a_file_that_turns_out_damaged_between_two_reads_is_read_anew_for_both(
     assert index.consistent(read) == {"sort"}
 
 
+def test_a_unit_is_known_by_its_name_even_if_it_was_never_committed(
+    store: Store, index: Index
+) -> None:
+    uncommitted = msgspec.structs.replace(at(1, job=SEARCH), dirty="ab" * 32)
+    unit = Measured.of(uncommitted).summaries[0].uid
+    assert not index.has_unit(unit)
+    (path,) = store.add([uncommitted], "One")
+    index.refresh()
+    assert index.has_unit(unit) and not index.has_unit(unit[:-1])
+    assert index.lines() == {}
+    store.remove([path], "None")
+    index.refresh()
+    assert not index.has_unit(unit)
+
+
 def test_profiles_are_read_as_they_were_when_the_index_was(store: Store, index: Index) -> None:
     (path,) = store.add([at(1)], "One")
     head = index.head
