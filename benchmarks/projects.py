@@ -29,7 +29,9 @@ from .starting import SAID, said_seconds
 
 OWN = Path(__file__).with_suffix(".toml")
 FINE, FOUND = 0, 3  # exit codes: fine, and a degradation
-ITEM = re.compile(r"^.*\b(?:slower|faster|more|less|larger|smaller): .*$", re.MULTILINE)
+ITEM = re.compile(
+    r"^.*\b(?:slower|faster|more|less|larger|smaller|worse|better): .*$", re.MULTILINE
+)
 TINY = {
     "work.py": "def total(n):\n    return sum(range(n))\n",
     "bench_total.py": "import time\nfrom work import total\n\nbegan = time.perf_counter()\n"
