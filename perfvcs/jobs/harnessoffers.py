@@ -33,6 +33,7 @@ REPORTING = {
 }
 # of Go: 100 runs of 300 ns each vary 18-fold from one execution to the next, those of 20 ms by 5 %
 GO_OPTIONS = "-test.run ^$ -test.bench . -test.benchtime"
+GO_TIME = re.compile(r"(?<=-test\.bench \. -test\.benchtime )\d{1,9}(?=ms)")
 GO_ALL, GO_LEAST, GO_MOST = 1000, 20, 200  # ms of all benchmarks of an execution, and of one
 GO_BENCHMARKS = re.compile(r"^func Benchmark\w*\(", re.MULTILINE)
 GO_TESTS = re.compile(r"^func (?:Test|Example|Fuzz)\w*\(", re.MULTILINE)
@@ -54,6 +55,7 @@ TIMED_LINES = (
 )
 # Benchmark.js takes at least 5 s for each benchmark, and no options, see native/benchmarkjs.js
 NODE_SECONDS = "PERFVCS_BENCHMARK_SECONDS="
+NODE_TIME = re.compile(r"(?<=PERFVCS_BENCHMARK_SECONDS=)[\d.]{1,9}")
 NODE_ALL, NODE_LEAST, NODE_MOST = 2.0, 0.2, 0.5  # s of all benchmarks of an execution, and of one
 # of Node; mitata and tinybench report where the script writes JSON
 NODE = {"mitata": '"mitata"', "tinybench": '"tinybench"', "benchmark": '"benchmark-js"'}
@@ -132,10 +134,10 @@ def shorter(
     ``longest`` (s) as far as that is possible; with the seconds of such an execution.
     """
     number, share = max(1, benchmarks), longest / seconds
-    if match := re.search(rf"(?<={re.escape(GO_OPTIONS)} )\d+", offer.cmd):
+    if match := GO_TIME.search(offer.cmd):
         fitting = int(float(match[0]) * share) // 10 * 10
         after: float = max(GO_LEAST, min(_milliseconds(number), fitting))
-    elif match := re.search(rf"(?<={NODE_SECONDS})[\d.]+", offer.cmd):
+    elif match := NODE_TIME.search(offer.cmd):
         fitting_seconds = min(NODE_ALL / number, float(match[0]) * share)
         after = max(NODE_LEAST, round(fitting_seconds, 1))
     if match is None or after >= float(match[0]):
