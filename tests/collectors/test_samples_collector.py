@@ -168,7 +168,9 @@ def test_compiled_functions_are_seen_below_main(compiled: Callable[..., Run]) ->
     found = Samples().collect(compiled())
     assert found.engine.startswith("perf-")
     stacks = shares(found)
-    assert stacks["main (sort)", "outer (sort)", "inner (sort)"] > 0.8
+    below = ("main (sort)", "outer (sort)", "inner (sort)")
+    # a busy machine interrupts it: the kernel is below it then
+    assert sum(share for stack, share in stacks.items() if stack[:3] == below) > 0.8
     assert not [
         frame
         for stack in stacks
