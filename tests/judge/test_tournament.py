@@ -32,12 +32,13 @@ def patch(worked: Project, name: str, text: str) -> str:
 
 def test_candidates_are_ranked_and_ties_are_said(worked: Project, perf: Perf) -> None:
     worked.git("checkout", "--quiet", "-b", "other")
-    worked.commit("A tenth", **{"work.py": WORK.replace("range(count)", "range(count // 10 + 1)")})
+    tenth = WORK.replace("range(count)", "range(count // 10)")
+    worked.commit("A tenth", **{"work.py": tenth, "README": "A tenth of the work.\n"})
     worked.git("checkout", "--quiet", "main")
     names = []
     for name, text in (
         ("same", HARMLESS),
-        ("tenth", WORK.replace("range(count)", "range(count // 10)")),
+        ("tenth", tenth),
     ):
         worked.write("work.py", text)
         Path(f"{name}.patch").write_text(worked.git("diff") + "\n")
