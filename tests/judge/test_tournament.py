@@ -36,10 +36,7 @@ def test_candidates_are_ranked_and_ties_are_said(worked: Project, perf: Perf) ->
     worked.commit("A tenth", **{"work.py": tenth, "README": "A tenth of the work.\n"})
     worked.git("checkout", "--quiet", "main")
     names = []
-    for name, text in (
-        ("same", HARMLESS),
-        ("tenth", tenth),
-    ):
+    for name, text in (("same", HARMLESS), ("tenth", tenth)):
         worked.write("work.py", text)
         Path(f"{name}.patch").write_text(worked.git("diff") + "\n")
         names.append(f"{name}.patch")
