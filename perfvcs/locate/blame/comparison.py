@@ -141,9 +141,9 @@ class CommitComparison:
 
     def _counted(self, bench: NamedBench, gauge: Gauge) -> list[Profile] | None:
         """Profiles by an exact metric; None, with a note, where it cannot be counted."""
-        asked = gauge.metric in (self.gauges.metric, self.question.metric)
-        if not asked and (seconds := self._too_long(gauge)):
-            self.notes.append(takes_long(gauge.metric, seconds))
+        asked = self._is_asked(gauge)
+        if not asked and self._takes_long(gauge):
+            self.notes.append(takes_long(gauge.metric, self._seconds()))
             return None
         most = None if asked else self._longest(gauge)
         if self.gauges.metric == gauge.metric:
@@ -165,28 +165,32 @@ class CommitComparison:
         self.counts.append(Count(gauge.metric, a, b, *differing(*sides), whole))
         return profiles
 
-    def _too_long(self, gauge: Gauge) -> float:
-        """What an execution takes (s), if counting both sides, once more where the effect is small,
-        and a trial would take more of the budget than its share; else 0.
+    def _is_asked(self, gauge: Gauge) -> bool:
+        """Whether somebody asked for this metric, however long it takes."""
+        return gauge.metric in (self.gauges.metric, self.question.metric)
+
+    def _seconds(self) -> float:
+        """What an execution takes that is not counted (s)."""
+        return max(wholes(self.profiles).values(), default=0.0)
+
+    def _takes_long(self, gauge: Gauge) -> bool:
+        """Whether counting both sides, once more where the effect is small, and a trial are
+        expected to take more than counting may.
         """
         checked, sides = self.question.checked, len(self.profiles)
         is_large = checked is not None and abs(checked.effect or 0.0) >= VARIATION
-        executions = (1 if is_large else 2) * sides + 1
-        seconds = max(wholes(self.profiles).values(), default=0.0)
-        return seconds if self._is_beyond(executions, gauge) else 0.0
+        return self._is_beyond((1 if is_large else 2) * sides + 1, gauge)
 
     def _is_beyond(self, executions: int, gauge: Gauge) -> bool:
         """Whether so many executions are expected to take more than counting may."""
-        seconds = max(wholes(self.profiles).values(), default=0.0)
-        counting = executions * seconds * SLOWER.get(gauge.metric, 1)
+        counting = executions * self._seconds() * SLOWER.get(gauge.metric, 1)
         return counting > self.budget * COUNTING_SHARE
 
     def _longest(self, gauge: Gauge) -> float:
         """The seconds after which counting an execution is given up: a program that starts
         hundreds of others becomes far slower than one that computes.
         """
-        seconds = max(wholes(self.profiles).values(), default=0.0)
-        return max(LEAST_COUNTING, LATE * seconds * SLOWER.get(gauge.metric, 1))
+        return max(LEAST_COUNTING, LATE * self._seconds() * SLOWER.get(gauge.metric, 1))
 
     def _effect(
         self, bench: NamedBench, own: Gauge, counted: Sequence[MeasuredSides]
@@ -260,8 +264,7 @@ class CommitComparison:
             varies = any(len(set(values)) > 1 for values in levels)
         if not varies:
             return measured
-        asked = gauge.metric in (self.gauges.metric, self.question.metric)
-        if not asked and self._is_beyond(TURNS[0] * len(self.profiles), gauge):
+        if not self._is_asked(gauge) and self._is_beyond(TURNS[0] * len(self.profiles), gauge):
             self.notes.append(f"{gauge.metric} vary between executions, and averages take too long")
             return self._timed(bench, own)
         self.notes.append(f"{gauge.metric} vary between executions, so that they are averaged")
