@@ -44,7 +44,7 @@ class SizedUnit(NamedTuple):
 
 class MovedBenchmark(msgspec.Struct, frozen=True):
     """A benchmark that moved: its changes, the one that says most first; ``importance`` in seconds,
-    effect times time spent.
+    the effect that is sure times the time spent.
 
     ``remark`` says what the other clock shows, where wall and CPU time disagree.
     """
@@ -320,8 +320,12 @@ def _disagreement(first: Change, clocks: Mapping[str, Change]) -> str:
 
 
 def importance(change: Change, time: Mapping[SizedUnit, float]) -> float:
-    """Effect times time spent, in seconds."""
+    """Effect times time spent, in seconds. Of a certain effect the near end of its interval counts:
+    of many effects the largest is often one that chance made large.
+    """
     effect = NEW if change.effect is None else abs(change.effect)
+    if change.low is not None and change.high is not None and _is_certain(change):
+        effect = min(abs(change.low), abs(change.high))
     return effect * time[SizedUnit.of(change)]
 
 

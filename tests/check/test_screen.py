@@ -111,6 +111,13 @@ def test_importance_is_effect_times_time_spent() -> None:
     assert [one.metric for one in first.changes] == ["maxrss", "wall"]
 
 
+def test_an_effect_that_chance_may_have_made_large_does_not_lead() -> None:
+    """The near end of its interval counts."""
+    vague = change(uid="vague", effect=0.67, low=0.2, high=1.32, baseline=5.0, target=8.35)
+    sharp = change(uid="sharp", effect=2.5, low=2.49, high=2.51, baseline=1.0, target=3.5)
+    assert [entry.first.uid for entry in entries(report(vague, sharp))] == ["sharp", "vague"]
+
+
 def test_what_fails_the_check_comes_before_what_is_larger() -> None:
     better = change(
         "improvement", uid="a", effect=-0.9, low=-0.91, high=-0.89, baseline=10.0, target=1.0

@@ -55,7 +55,7 @@ def test_what_the_first_pairs_show_is_said_where_many_more_are_measured(
     """A program that reports one unit that is slower, and one that is never settled."""
     monkeypatch.setattr(campaign, "WORTH_SAYING", worth)
     project.commit(**{"perf.toml": PARTS, "parts.py": PARTED.replace("COST", "1.0")})
-    project.commit(**{"parts.py": PARTED.replace("COST", "3.0")})
+    project.commit(**{"parts.py": PARTED.replace("COST", "3.5")})
     said = perf("check", "--measure", "--no-exact", "HEAD~1", "HEAD", code=3)
     assert said.err.count("so far: parts: steady became slower: wall time +2") == times
 
@@ -65,7 +65,7 @@ def test_a_suite_of_which_more_pairs_would_settle_little_ends_early(
 ) -> None:
     """Forty units, whose times lie between 1 and 9 s by chance; the slower one is found."""
     odd = 'for name in range(40):\n    print(f"odd {name}: {random.uniform(1.0, 9.0):.6f} s")\n'
-    for cost in ("1.0", "3.0"):
+    for cost in ("1.0", "3.5"):
         parts = PARTED.replace("COST", cost)
         project.commit(**{"perf.toml": PARTS, "parts.py": parts + odd})
     said = perf("check", "--measure", "--no-exact", "HEAD~1", "HEAD", code=3)
