@@ -145,7 +145,7 @@ class ScreenLines(msgspec.Struct, frozen=True):
 
 def _listed(parts: Brief, room: int, width: int) -> list[str]:
     """The jobs and the changes in that many lines: first what each needs, then details if there is
-    room, those of changes first.
+    room, those of changes first. Where there is no room for a job, the sentence alone is about it.
     """
     names = iter(apart([line.name for line in (*parts.jobs, *parts.changes)], NAME_COLUMNS))
 
@@ -166,7 +166,7 @@ def _listed(parts: Brief, room: int, width: int) -> list[str]:
         shown.append(item.within(left, width))
         left -= len(shown[-1]) - item.needed
     lines = [line for rows in shown[len(changes) :] for line in rows]
-    if hidden:
+    if jobs and hidden:
         lines.append(f"{INDENT}and {counted(hidden, 'other job')}")
     if lines and changes:
         lines.append("")
@@ -180,8 +180,9 @@ def _height(
     jobs: Sequence[ScreenLines], changes: Sequence[ScreenLines], hidden: int, left_out: int
 ) -> int:
     """The lines that all of it takes without details."""
-    blank = bool((jobs or hidden) and changes)
-    return sum(rows.needed for rows in (*jobs, *changes)) + blank + bool(hidden) + bool(left_out)
+    blank = bool(jobs and changes)
+    others = bool(jobs and hidden) + bool(left_out)
+    return sum(rows.needed for rows in (*jobs, *changes)) + blank + others
 
 
 def _rows(line: BriefLine, width: int) -> ScreenLines:

@@ -4,6 +4,7 @@ terminal of 80 columns, or as JSON.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from math import inf, isfinite
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from perfvcs.reports.nextsteps import of_commit
 from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.quantity import change, difference, duration, percent, quantity
 from perfvcs.text.quantity import step as levels
-from perfvcs.text.words import counted, listed, metric_name
+from perfvcs.text.words import counted, metric_name
 from perfvcs.text.wrapping import wrap
 
 if TYPE_CHECKING:
@@ -107,10 +108,7 @@ def lines(repository: Repository, bisection: Bisection) -> Iterator[str]:
     yield from wrapped(_effort(bisection))
     yield from _skipped(bisection)
     if bisection.also:
-        others = dict.fromkeys(
-            f"{_series(change)} {percent(change.effect or 0.0)}" for change in bisection.also
-        )
-        elsewhere = f"the ends differ elsewhere too: {listed(list(others), MOST_OTHERS)}"
+        elsewhere = f"the ends differ elsewhere too: {'; '.join(_others(bisection))}"
         ends = f"{bisection.span.good[:10]} {bisection.span.bad[:10]}"
         naming = NAMED.format(f"perf bisect{' --improvement' * bisection.improvement} {ends}")
         note = "; ".join(filter(None, [bisection.choice, elsewhere, naming]))
@@ -283,6 +281,19 @@ def _untried(bisection: Bisection) -> str:
 def _series(change: Change) -> str:
     """Benchmark and metric, as other reports call them."""
     return f"{benchmark(change)}, {metric_name(change.metric)}"
+
+
+def _others(bisection: Bisection) -> list[str]:
+    """The benchmarks that differ beside the one that is followed, with their metrics, and how many
+    more do.
+    """
+    metrics: dict[str, dict[str, None]] = defaultdict(dict)
+    for other in bisection.also:
+        moved = f"{metric_name(other.metric)} {percent(other.effect or 0.0)}"
+        metrics[shorten(benchmark(other))][moved] = None
+    named = [f"{name}, {', '.join(moved)}" for name, moved in metrics.items()]
+    more = len(named) - MOST_OTHERS
+    return [*named[:MOST_OTHERS], *([f"{more:,} more"] if more > 0 else [])]
 
 
 def _range(bisection: Bisection, details: dict[str, Commit]) -> Iterator[str]:

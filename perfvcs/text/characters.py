@@ -52,6 +52,8 @@ def shorten(name: str, width: int = 48) -> str:
 
     >>> shorten("sort --reverse"), shorten("a" * 20, 9), shorten("two" + chr(10) + "lines")
     ('sort --reverse', 'aaaaa…aaa', 'two␊lines')
+    >>> shorten("tests: tests/test_words.py::Lists::test_sorting[long]", 40)
+    'tests: tests…::Lists::test_sorting[long]'
     >>> shorten(shorten("b" * 300, 200), 9)
     'bbbbb…bbb'
     """
@@ -63,8 +65,13 @@ def shorten(name: str, width: int = 48) -> str:
 
 
 def _without_middle(name: str, width: int) -> str:
-    """The beginning and the end of a name, with one ellipsis between them."""
+    """The beginning and the end of a name, with one ellipsis between them. The end is longer where
+    a part of the name begins there: of a test its name says more than its file.
+    """
     last = (width - 1) * 2 // 5
+    part = name.find("::", len(name) - (width - 1) * 9 // 10)
+    if part >= 0:
+        last = max(last, len(name) - part)
     start, end = name[: width - 1 - last], name[len(name) - last :]
     return f"{start.partition('…')[0]}…{end.rpartition('…')[2]}"
 

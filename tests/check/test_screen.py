@@ -93,6 +93,15 @@ def test_a_suite_of_many_units_has_one_effect_and_the_changes_that_matter_most()
     assert "Nothing else moved by more than 2 % (640 comparisons)." in lines
 
 
+def test_where_one_job_has_no_room_no_other_is_spoken_of() -> None:
+    """The sentence says what it amounts to."""
+    moved = report(change(uid="test 1"), change("same", uid="test 2", effect=0.0))
+    following = [f"Next: perf show {'A' * 10}"] * 14
+    said = screen(with_jobs(moved, job(2)), following=following)
+    assert "sort: test 1" in said and "other job" not in said
+    assert "sort (2 units)" in screen(with_jobs(moved, job(2)))
+
+
 def test_importance_is_effect_times_time_spent() -> None:
     small = change(uid="short", effect=2.0, low=1.9, high=2.1, baseline=1e-6, target=3e-6)
     large = change(uid="long", effect=0.02, low=0.018, high=0.022, baseline=60.0, target=61.2)

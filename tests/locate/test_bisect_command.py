@@ -422,6 +422,10 @@ def test_work_that_time_does_not_show_is_found_by_its_count(project, perf):
     assert not any(
         commit[:10] in said.partition("note:")[0].partition("\n")[2] for commit in commits[:2]
     )
+    again = perf("bisect", commits[0], commits[3], "-m", "bytecodes")
+    assert again.flat.startswith(said.partition("\n")[0])
+    assert "nothing was measured: what is stored answers for 3 commits" in again.flat
+    assert "in turns: is there a difference?" not in again.err
 
 
 VARYING = """

@@ -49,5 +49,15 @@ def test_the_figure_of_a_series_has_its_height_before_it_is_painted(tab: Open, s
     assert tab(series(site)).run(SHIFTS) == [0, []]
 
 
+@pytest.mark.parametrize("name", ["index.html", ""])
+def test_a_page_is_as_wide_while_it_is_read(tab: Open, site: Path, name: str) -> None:
+    """What its head says counts, neither what it contains nor how long it is."""
+    opened = tab(site / name if name else series(site), width=2560)
+    place = "document.querySelector('main').getBoundingClientRect().toJSON().x"
+    before = opened.run(place)
+    opened.run("document.querySelector('main').replaceChildren()")
+    assert opened.run(place) == before
+
+
 def test_no_page_is_large(site: Path) -> None:
     assert {path for path in site.rglob("*.html") if path.stat().st_size > LARGEST} == set()

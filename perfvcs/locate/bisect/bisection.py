@@ -25,6 +25,7 @@ from perfvcs.locate.bisect.span import (
     TargetFilter,
     UnmeasurableEnd,
     brought,
+    cells_with,
     default_ends,
     others,
     require_fitting,
@@ -303,8 +304,8 @@ def _chosen(
     wanted, measured = asked.wanted, series_of(rig.repository, cells)
     if bisection.begun is not None:
         target = bisection.begun.target
-        for cell in cells:
-            if (cell.label, cell.collector_name) == (target.job, target.collector):
+        for cell in cells_with(cells, target.job, target.uid, target.metric):
+            if cell.collector_name == target.collector:
                 _choose_again(bisection, rig.repository, wanted, measured)
                 return cell.alone(target.uid), target
         bisection.begun = None

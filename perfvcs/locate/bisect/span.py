@@ -255,12 +255,7 @@ def target_of(
     """
     curve = change.curve
     size = change.size if curve is None else (curve.at or curve.sizes)[1]
-    named = [cell for cell in cells if cell.label == change.job]
-    if change.metric in COUNTERS and not any(
-        change.metric in cell.collector.metrics for cell in named
-    ):
-        timed = [cell for cell in named if cell.collector_name in TIMED]
-        named = [under_counter(cell, change.metric, change.uid) for cell in timed]
+    named = cells_with(cells, change.job, change.uid, change.metric)
     # programs may report metrics of their own, of which their collector does not know
     for cell in sorted(named, key=lambda cell: change.metric not in cell.collector.metrics):
         target = Target(
@@ -277,6 +272,17 @@ def target_of(
     raise UsageError(
         f"{benchmark(change)} is no longer a job of perf.toml: add it, or name another job"
     )
+
+
+def cells_with(cells: Sequence[Cell], job: str, uid: str, metric: str) -> list[Cell]:
+    """The cells of a job that measure a metric of a unit; of a count beside its time, what counts
+    it.
+    """
+    named = [cell for cell in cells if cell.label == job]
+    if metric in COUNTERS and not any(metric in cell.collector.metrics for cell in named):
+        timed = [cell for cell in named if cell.collector_name in TIMED]
+        return [under_counter(cell, metric, uid) for cell in timed]
+    return named
 
 
 def others(report: Report, chosen: Change) -> list[Change]:
