@@ -65,13 +65,16 @@ def shorten(name: str, width: int = 48) -> str:
 
 
 def _without_middle(name: str, width: int) -> str:
-    """The beginning and the end of a name, with one ellipsis between them. The end is longer where
-    a part of the name begins there: of a test its name says more than its file.
+    """The beginning and the end of a name, with one ellipsis between them; of a test its name,
+    which says more than its file, with another one in it where it is too long as well.
     """
-    last = (width - 1) * 2 // 5
-    part = name.find("::", len(name) - (width - 1) * 9 // 10)
+    last, head = (width - 1) * 2 // 5, width // 5
+    room = width - 1 - head
+    part = name.find("::", len(name) - room)
     if part >= 0:
         last = max(last, len(name) - part)
+    elif (part := name.rfind("::")) > head:
+        return f"{name[:head].partition('…')[0]}…{_without_middle(name[part:], room)}"
     start, end = name[: width - 1 - last], name[len(name) - last :]
     return f"{start.partition('…')[0]}…{end.rpartition('…')[2]}"
 

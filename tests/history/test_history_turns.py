@@ -641,6 +641,17 @@ def test_the_log_marks_the_steps_of_the_history(commits: list[str], perf: Perf) 
     assert "lasting" not in perf("log").out
 
 
+def test_the_log_draws_first_what_has_a_lasting_change(commits: list[str], perf: Perf) -> None:
+    for number in range(12):
+        quiet = in_turns(commits[:3], [1.0] * 3, seed=number)
+        job = structs.replace(SORT, name=f"a{number:02}")
+        store(*(structs.replace(one, job=job) for one in quiet))
+    store(*in_turns(commits[:3], [1.0, 1.2, 1.2], seed=20))
+    lines = perf("log").out.split("\n\n")[1].splitlines()
+    assert [line.split()[0] for line in lines[:4]] == ["sort", "sort", "a00:", "a00:"]
+    assert lines[-1] == "and 14 more: perf show HEAD"
+
+
 def test_the_log_counts_what_the_history_counts(commits: list[str], perf: Perf) -> None:
     """A curve that rose is one degradation, at however many sizes."""
     store(*curves(commits[:2], [10.0, 20.0]), *in_turns(commits[:2], [1.0, 1.3], seed=6))
