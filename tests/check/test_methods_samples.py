@@ -401,6 +401,31 @@ def test_the_depth_of_the_interval_is_that_of_the_tables() -> None:
     assert shift(np.zeros((1, 40)), np.ones((1, 2)), 0.999).low[0] <= 1
 
 
+# -- log-median ------------------------------------------------------------------------------------
+
+AGREEING = [0.04, 0.05, 0.046, 0.052, 0.048, 0.055, 0.044]
+
+
+def pairs_of(differences: list[float]) -> Change:
+    """What is said of pairs whose logarithms differ so."""
+    old = np.full(len(differences), 0.01)
+    return judged(old, old * np.exp(differences), "log-median")
+
+
+def test_pairs_that_all_agree_are_a_change_though_one_is_far_from_the_others() -> None:
+    """Flips of that one alone look the same with outliers pulled in: all pairs count as they are,
+    in the interval and in the permutation.
+    """
+    change = pairs_of([*AGREEING, 0.004])
+    assert (change.word, change.permutation_p) == ("degradation", 2 / 2**8)
+
+
+def test_an_interval_without_zero_that_a_permutation_vetoes_says_so() -> None:
+    change = pairs_of([*AGREEING, -0.005])
+    assert change.word == "inconclusive" and change.low is not None and change.low > 0.01
+    assert change.reason.startswith("so few pairs may agree by chance: more executions settle it")
+
+
 # -- permutation -----------------------------------------------------------------------------------
 
 

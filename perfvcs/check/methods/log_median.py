@@ -292,7 +292,10 @@ class LogMedian(PairMethod):
             if result.widest is not None and result.widest > bar:
                 return "inconclusive", Undecided.FAR
             return ("inconclusive", FROM_DIFFERENT_SESSIONS) if apart else ("same", "")
-        return "inconclusive", FROM_DIFFERENT_SESSIONS if apart else Undecided.WIDE
+        if apart:
+            return "inconclusive", FROM_DIFFERENT_SESSIONS
+        away = result.low > 0 or result.high < 0
+        return "inconclusive", Undecided.CHANCE if vetoed and away else Undecided.WIDE
 
 
 def _since(change: Change, scaled: Scaled, newest: NewestSession) -> Change:

@@ -130,6 +130,7 @@ def _in_turns(
     difference = shift.difference
     if vetoed.any():
         difference = chosen(vetoed, paired(first, second, confidence), difference)
+        permuted[vetoed] = sign_flips((second - first)[vetoed])
     widest = np.where(shift.drawn & ~vetoed, shift.reach, np.nan)
     mixed = [
         order_of(order, alternating=bool(scaled.pair.builds))

@@ -172,14 +172,20 @@ def _is_confirmed(commit: int, summary: EvidenceSummary) -> bool:
 
 
 def _is_settled(steps: list[float]) -> bool:
-    """Whether a commit's pairs alone show a change to `perf check`, or more would cost too much."""
+    """Whether a commit's pairs alone show a change to `perf check`, by its interval and by a
+    permutation, or more would cost too much.
+    """
     from perfvcs.check.method import FEWEST_EXECUTIONS
+    from perfvcs.check.samples.estimate import VETO
     from perfvcs.statistics.difference import paired
+    from perfvcs.statistics.permutation import sign_flips, smallest
 
     if not FEWEST_EXECUTIONS <= len(steps) < MOST_SETTLING:
         return len(steps) >= MOST_SETTLING
     seen = paired([[0.0] * len(steps)], [steps], confidence=CERTAIN)
-    return bool(seen.low[0] > 0 or seen.high[0] < 0)
+    if seen.low[0] <= 0 <= seen.high[0]:
+        return False
+    return bool(sign_flips([steps])[0] <= max(VETO, smallest(len(steps))))
 
 
 def _next(evidence: Evidence, belief: Belief, named: tuple[int, ...], variance: float) -> NextStep:
