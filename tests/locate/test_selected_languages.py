@@ -74,3 +74,19 @@ def test_a_record_older_than_a_changed_program_is_not_trusted(project, perf) -> 
     project.commit("other", **{"py/other.py": "def other():\n    return 2\n"})
     (row,) = perf("select", "--json", "HEAD~1..HEAD").document["benchmarks"]
     assert row["run"] and "js/a.js changed, which is known by file only" in row["reason"]
+
+
+@pytest.mark.parametrize("choosing", ["-test.bench .", "-test.run=. -test.bench=."])
+def test_what_chooses_benchmarks_is_no_folder(project, perf, choosing) -> None:
+    """As `perf init` writes it for Go."""
+    project.write(
+        "perf.toml",
+        'build = ["go test -c -o bench.test ."]\n'
+        f'[[job]]\nname = "bench"\ncmd = "./bench.test {choosing}"\nreads = "go"\n',
+    )
+    files = {"README.md": "old\n", "m.go": "package m\n"}
+    for changed, kept in (("README.md", False), ("m.go", True)):
+        project.commit("first", **files)
+        project.commit("change", **{changed: "package m // new\n"})
+        (row,) = perf("select", "--json", "HEAD~1..HEAD").document["benchmarks"]
+        assert row["run"] == kept

@@ -56,6 +56,8 @@ _FOR_PEOPLE = re.compile(
     r"\b(?:pytest|py\.test|unittest|tox|nox|coverage|flake8|pylint|ruff|black|isort|mypy|twine|sphinx[\w-]*)\b"
 )
 _BY_RULE = re.compile(r"\$[<^+?]|\$\(word")  # what a recipe takes from the line of its rule
+# which benchmarks are to run: the `.` of `-test.bench .` is no folder
+_CHOOSING = re.compile(r"(?<!\S)--?(?:test\.)?(?:bench|run|skip|\w*filter)[= ]\S+")
 
 
 class Words(NamedTuple):
@@ -185,7 +187,7 @@ class Inputs:
         return pairs
 
     def _given(self, command: str, more: str, paths: Iterable[str]) -> str:
-        words = Words.of(f"{command}\n{more}")
+        words = Words.of(f"{_CHOOSING.sub('', command)}\n{more}")
         tests = re.search(TESTING, command) is not None
         for path in paths:
             is_program = path in self._programs(command) or (tests and language(path) == "python")
