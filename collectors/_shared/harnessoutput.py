@@ -9,7 +9,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
     from perfvcs.profile import Metric, Profile
 
 MOST_PRINTED = 64 << 20  # bytes of one execution
-MOST_CANDIDATES = 200  # lines at which a document may begin
+# bytes that are looked through from lines on at which a document could begin, and none does
+MOST_LOOKED_THROUGH = 4 * MOST_PRINTED
 SHOWN = 100  # characters of what a command printed
 # where a document may begin: `[12:00]` and `{ok}` of a log are none
 BEGINNING = re.compile(rb"^(?:<\?xml|[{\[]\s{0,100}[{\[\"\]}])", re.MULTILINE)
@@ -45,6 +45,7 @@ ALONE = {b"}": re.compile(rb"^\}\r?$", re.MULTILINE), b"]": re.compile(rb"^\]\r?
 # One execution of these starts processes of its own, whose values are iterations of ours. Of the
 # others a unit that occurs in two runs is printed by two programs.
 OF_SEVERAL_PROCESSES = {"hyperfine", "jmh", "pyperf", "benchmark-dotnet", "csv", "perfvcs", "perun"}
+OF_LINES = {"criterion", "go-test"}  # each line of these is a document of its own
 Stamp = tuple[int, int, int]  # of a file: inode, size, time of the last change (ns)
 
 
@@ -162,6 +163,11 @@ class HarnessExecution:
                 f" reports{nearest(run.unit, dict.fromkeys(units))}",
                 lasting=True,
             )
+        if "" in units:
+            raise CollectError(
+                f"a benchmark that {name_command(run.argv)} reports has no name: give it one",
+                lasting=True,
+            )
         if run.uid in units:
             raise CollectError(
                 f"{run.uid!r} is the name of the job and of a benchmark in it: give the job another"
@@ -194,7 +200,15 @@ def _profile(run: Run, reads: Reads, document: bytes) -> Profile:
     options = {"regex": reads.regex} if reads.regex else {}
     member: Format = build("formats", reads.format, options, "reads")
     part = document if document.endswith(b"\n") else document + b"\n"
-    part = part if reads.file else document_in(part, member)
+    if not reads.file:
+        found = documents_in(part, member)
+        if len(found) > 1 and reads.format.replace("_", "-") not in OF_LINES:
+            raise CollectError(
+                f"{command} prints {len(found)} documents of `{reads.format}`: have it print one,"
+                " or give each program a job of its own",
+                lasting=True,
+            )
+        part = b"".join(found) or part
     source = reads.file or f"what {command} printed"
     try:
         return decode(part, source, reads.format, options)
@@ -203,33 +217,47 @@ def _profile(run: Run, reads: Reads, document: bytes) -> Profile:
         others = [name for name in recognising(part[:HEAD_BYTES]) if name != asked]
         cure = ""
         if others:
-            cure = f': it looks like {others[0]}: write reads = "{others[0]}"'
+            other = f'"{others[0]}"'
+            if reads.file:
+                other = f'{{ format = {other}, file = "{reads.file}" }}'
+            cure = f": it looks like {others[0]}: write reads = {other}"
         elif isinstance(error, NoResults):
             cure = f": {_shown(document)}: see that it runs benchmarks, and prints `{reads.format}`"
-        elif not reads.file:
+        elif reads.file:
+            cure = f": have {command} write `{asked}` as docs/exchange/{asked}.md says"
+        else:
             cure = (
-                f": {_shown(document)}: have it print `{reads.format}`, without logs in the middle,"
-                " or name the file that it writes"
+                f": {_shown(document)}: have it print `{asked}` as docs/exchange/{asked}.md says,"
+                " without logs in the middle, or name the file that it writes"
             )
-        reason = str(error).replace(f"{source}: ", "", 1)
+        reason = str(error).replace(f"{source}: ", "", 1).removesuffix(": copy it again")
         raise CollectError(
             f"{source} is not `{reads.format}` with results ({reason}){cure}",
             lasting=bool(others) or isinstance(error, NoResults),
         ) from None
 
 
-def document_in(output: bytes, member: Format) -> bytes:
-    """The document of a format in JSON or XML that stands between lines of a log; the whole output
-    where none begins in it.
+def documents_in(output: bytes, member: Format) -> list[bytes]:
+    """The documents of a format in JSON or XML that stand between lines of a log; empty where none
+    begins.
     """
     from perfvcs.formats import HEAD_BYTES
 
     for beginning in (BEGINNING, BEGINNING_OF_XML):
-        for match in islice(beginning.finditer(output), MOST_CANDIDATES):
+        documents = list[bytes]()
+        place, left = 0, MOST_LOOKED_THROUGH
+        while left > 0 and (match := beginning.search(output, place)):
             start = match.start()
-            if member.recognises("", output[start : start + HEAD_BYTES]):
-                return output[start : _ending(output, start)]
-    return output
+            end = _ending(output, start)
+            if member.recognises("", output[start : min(end, start + HEAD_BYTES)]):
+                documents.append(output[start:end] + b"\n")
+                place = end
+            else:
+                left -= end - start
+                place = match.end()
+        if documents:
+            return documents
+    return []
 
 
 def _ending(output: bytes, start: int) -> int:

@@ -114,7 +114,12 @@ class RepeatedBenchmarks:
         samples = HarnessRun.of(run, self.run.reads).execute(LaunchOptions(run.cpus)).samples()
         values = zip(*samples.values.values(), strict=True)
         rows = zip(samples.uid, samples.size, values, strict=True)
-        return list(dict.fromkeys((uid, size) for uid, size, row in rows if any(row)))
+        found = dict.fromkeys(
+            (uid, size) for uid, size, row in rows if any(value is not None for value in row)
+        )
+        if not found:
+            raise CollectError(f"{name_command(run.argv)} reports no value", lasting=True)
+        return list(found)
 
 
 def _next(iterations: int, each: float) -> int:

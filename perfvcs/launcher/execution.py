@@ -29,6 +29,7 @@ STREAM_BYTES = 1 << 20  # bytes of a pipe, which Linux gives to everybody
 STDERR_TAIL = 8192  # bytes of standard error that are kept
 NO_INTERPRETER = 127  # exit status of env, which looks for the interpreter of many scripts
 STDERR_SHOWN = 300  # characters of them in a message
+COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}m")
 # a line that says why, rather than where
 SAYS_WHY = (
     r"\b\w{0,60}(?:Error|Exception)\b|\b(?:[Ee]rror|ERROR|[Ff]atal|FATAL)\b|[Nn]o such file"
@@ -226,7 +227,8 @@ def failure(argv: Sequence[str], execution: Execution, timeout: float) -> str | 
             return f"{name_command(argv)} {how}: {foreign}"
     else:
         return None
-    lines = [line.strip() for line in execution.stderr.splitlines() if line.strip()]
+    text = COLOUR.sub("", execution.stderr).expandtabs(1)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     stderr = printable(" | ".join(lines), None)
     if len(stderr) > STDERR_SHOWN:
         why = printable(next((line for line in reversed(lines) if says_why(line)), ""), None)

@@ -225,7 +225,7 @@ def _unfollowed(bisection: Bisection) -> str:
         if change.word == ("degradation" if improvement else "improvement")
     ]
     if opposite:
-        size = percent(opposite[0].effect or 0.0)
+        size = _size(opposite[0])
         cure = "" if improvement else ": --improvement finds the commit"
         word = "better" if improvement else "worse"
         return (
@@ -237,16 +237,25 @@ def _unfollowed(bisection: Bisection) -> str:
     parts = [
         f"by less than {_at_most(bound)} in {_series(change)}" for bound, change in bounded[:BOUNDS]
     ]
-    parts += [
+    unknown = [
         f"nothing is known of {_series(change)}{f': {change.reason}' if change.reason else ''}"
         for change in bisection.judged
         if change.bound is None
     ][:BOUNDS]
-    if not parts:
+    if not bisection.judged:
         return f"nothing that can be compared was measured on {ends}"
-    more = len(bisection.judged) - len(parts)
+    more = len(bisection.judged) - len(parts) - len(unknown)
     rest = f"; {counted(more, 'other comparison')} showed none either" if more else ""
-    return f"no difference is shown: {ends} differ {'; '.join(parts)}{rest}"
+    known = [f"{ends} differ {'; '.join(parts)}"] if parts else []
+    between = "" if parts else f" between {ends}"
+    return f"no difference is shown{between}: {'; '.join(known + unknown)}{rest}"
+
+
+def _size(change: Change) -> str:
+    """An effect in percent, or where there is none, in the metric's unit."""
+    if change.effect is None and change.shift is not None:
+        return difference(change.shift, None, None, change.unit)
+    return percent(change.effect or 0.0)
 
 
 def _at_most(bound: float) -> str:

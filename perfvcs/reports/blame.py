@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from perfvcs.check.text import command_of, stepped
 from perfvcs.locate.blame.cause import NO_FUNCTION, AuxiliaryTrial, Blame, Count, SuspectFunction
 from perfvcs.locate.blame.kinds import OTHER
+from perfvcs.locate.blame.proof import difference as relative
 from perfvcs.locate.sources.parts import FILE, MODULE, is_hunk
 from perfvcs.profile.naming import typed
-from perfvcs.text.characters import COLUMNS
+from perfvcs.text.characters import COLUMNS, shorten
 from perfvcs.text.document import filled, json_text
-from perfvcs.text.quantity import change, percent, quantity, step
+from perfvcs.text.quantity import change, difference, percent, quantity, step
 from perfvcs.text.words import counted, metric_name
 from perfvcs.text.wrapping import wrap
 
@@ -34,7 +35,7 @@ def lines(blame: Blame, *, verbose: bool = False) -> list[str]:
     """The report for a terminal."""
     pair = f"{blame.baseline[:10]} -> {blame.target[:10]}"
     report = [
-        *_wrapped(f"{blame.benchmark}: {_effect(blame)}, {pair}"),
+        *_wrapped(f"{shorten(blame.benchmark, COLUMNS - 8)}: {_effect(blame)}, {pair}"),
         *_evidence(blame),
         *_besides(blame),
     ]
@@ -90,12 +91,12 @@ def named(blame: Blame | None) -> str:
     """
     cause = blame.cause if blame else None
     if blame is not None and blame.verdict == "not the code" and blame.proved:
-        return f"blamed for {blame.benchmark}: {blame.proved.path}, {blame.proved.word}"
+        return f"blamed for {shorten(blame.benchmark)}: {blame.proved.path}, {blame.proved.word}"
     if blame is None or cause is None:
         return ""
     word = "blamed" if blame.proved else "suspected"
     verdict = "not tried" if blame.verdict == word else blame.verdict
-    return f"{word} for {blame.benchmark}: {_placed(cause)}, {verdict}"
+    return f"{word} for {shorten(blame.benchmark)}: {_placed(cause)}, {verdict}"
 
 
 def _besides(blame: Blame) -> list[str]:
@@ -189,6 +190,8 @@ def _not_the_code(blame: Blame) -> str:
 def _effect(blame: Blame) -> str:
     exact = blame.low == blame.high
     effect = change(blame.effect, None if exact else blame.low, None if exact else blame.high)
+    if not blame.a:  # nothing has a ratio to it
+        effect = difference(blame.b, None, None, blame.scale)
     return f"{effect} {metric_name(blame.metric)} ({step(blame.a, blame.b, blame.scale)})"
 
 
@@ -278,7 +281,7 @@ def _proof(blame: Blame) -> str:
     unit = blame.scale
     at = (
         f"{quantity(trial.level, unit).strip()} without it{besides}"
-        f" ({percent(trial.level / blame.a - 1)} from {blame.baseline[:10]})"
+        f" ({percent(relative(blame.a, trial.level))} from {blame.baseline[:10]})"
     )
     many = counted(trial.executions, "execution")
     if trial.word == "contributes":

@@ -192,6 +192,25 @@ def test_where_no_verdict_names_a_target_the_bounds_are_printed(project, perf):
     ), out
 
 
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        ((400, 400), "between {} and {}: nothing is known of bench: Sort, wall time: all readings"),
+        ((-5, -7), "became worse between {} and {}, but bench: Sort, wall time changed by -2 ns:"),
+    ],
+)
+def test_ends_without_a_ratio_or_a_bound_are_told_in_a_sentence(project, perf, levels, said):
+    project.write(
+        "perf.toml", '[[job]]\nname = "bench"\ncmd = "sh bench.sh"\nreads = "go"\nwarmup = 0\n'
+    )
+    ends = [
+        project.commit(f"{n}", **{"bench.sh": f"echo 'BenchmarkSort 10 {level} ns/op' # {n}\n"})
+        for n, level in enumerate(levels)
+    ]
+    out = perf("bisect", *ends, code=4).flat
+    assert said.format(*(end[:10] for end in ends)) in out
+
+
 def test_begun_afresh_it_does_not_learn_from_a_check_of_the_same_ends(project, perf):
     commits = history(project, stepped(5, 3))
     perf("check", "--measure", commits[0], "HEAD", code=3)

@@ -263,3 +263,25 @@ def test_a_harness_that_fits_what_it_runs_to_the_clock_is_not_counted(project, p
         )
     assert fits_to_clock(Reads("libtest"))
     assert not any(fits_to_clock(Reads(name)) for name in ("catch2", "google-benchmark", "log"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("0", "400", "+400 ns wall time (0 -> 400 ns)"),
+        ("-5", "-7", "-40.0 % wall time (-5.000 -> -7.000 ns)"),
+    ],
+)
+def test_a_level_of_nothing_or_below_is_blamed(project, perf, before, after, said) -> None:
+    """Under a name that no terminal has room for."""
+    name = f"Benchmark{'Sort' * 999}"
+    project.write(
+        "perf.toml", '[[job]]\nname = "bench"\ncmd = "sh bench.sh"\nreads = "go"\nwarmup = 0\n'
+    )
+    for level in (before, after):
+        project.commit(level, **{"bench.sh": f"echo '{name} 10 {level} ns/op'\n"})
+    perf("check", "--measure", "-n", "5", code=None)
+    out = perf("blame", "-q").out
+    assert said in unwrapped(out)[0]
+    assert max(map(len, out.splitlines())) <= 80
+    assert any(line.startswith("proof: proved: ") for line in unwrapped(out))

@@ -23,6 +23,8 @@ BenchmarkJoin-2 300 500 ns/op 0 B/op
 PASS
 """
 
+GOOGLE = '"google-benchmark"'
+
 
 def stored(revision: str = "HEAD") -> Profile:
     repository = Repository.find()
@@ -108,15 +110,48 @@ def test_a_unit_that_the_harness_does_not_report_is_named(project: Project, perf
     assert "printed nothing" in said.err
 
 
-@pytest.mark.parametrize("around", [("", ""), ("[12:00] starting\n", "took 3 s {ok}\n")])
+@pytest.mark.parametrize(
+    "around",
+    [
+        ("", ""),
+        ("[12:00] starting\n", "took 3 s {ok}\n"),
+        ('{"level": "info"}\n' * 300, '{"level": "info"}\n'),
+        ('{\n "level": "info"\n}\n', "}\n"),
+    ],
+)
 def test_logs_around_a_document_are_left_out(
     project: Project, perf: Perf, around: tuple[str, str]
 ) -> None:
     rows = [{"name": "BM_Sort/100", "real_time": 7, "cpu_time": 6, "time_unit": "us"}]
     document = json.dumps({"context": {"num_cpus": 2}, "benchmarks": rows}, indent=2)
-    job(project, printing(f"{around[0]}{document}\n{around[1]}"), '"google-benchmark"')
+    job(project, printing(f"{around[0]}{document}\n{around[1]}"), GOOGLE)
     perf("collect")
     assert values(stored(), "BM_Sort", "wall") == [7e-6, 7e-6]
+
+
+def test_each_line_of_a_document_of_lines_is_read(project: Project, perf: Perf) -> None:
+    """Of cargo criterion, and of `go test -json`."""
+    complete = {"reason": "benchmark-complete", "iteration_count": [1], "measured_values": [7.0]}
+    lines = [json.dumps(complete | {"id": name, "unit": "us"}) for name in ("sort", "join")]
+    job(project, printing('\n{"level": "info"}\nlog\n'.join(lines) + "\n"), '"criterion"')
+    perf("collect")
+    assert values(stored(), "join", "wall") == values(stored(), "sort", "wall") == [7e-6] * 2
+    events = [
+        {"Time": "2026-12-01T10:00:00Z", "Action": "output", "Package": "m", "Output": said}
+        for said in ("BenchmarkSort\n", "BenchmarkSort \t", " 300 \t 4000 ns/op\n")
+    ]
+    text = "\n".join(map(json.dumps, events)).replace("\\", "\\\\")
+    job(project, f"printf '{text}\n'", '"go-test"')
+    perf("collect")
+    assert values(stored(), "Sort", "wall") == [4e-6] * 2
+
+
+def test_two_documents_are_not_taken_for_one(project: Project, perf: Perf) -> None:
+    rows = [{"name": "BM_Sort", "real_time": 7, "cpu_time": 6, "time_unit": "us"}]
+    document = json.dumps({"context": {"num_cpus": 2}, "benchmarks": rows}, indent=2)
+    job(project, printing(f"{document}\n{document.replace('Sort', 'Join')}\n"), GOOGLE)
+    said = perf("collect", code=5)
+    assert "prints 2 documents of `google-benchmark`: have it print one" in said.err
 
 
 def test_xml_between_lines_of_a_log_is_read(project: Project, perf: Perf) -> None:
@@ -179,6 +214,16 @@ def test_plain_lines_are_read_by_a_regex(project: Project, perf: Perf) -> None:
         (printing("hello\n"), '"go"', "it printed “hello”"),
         (printing("hello\n"), r"{ regex = '(?P<name>a)(?P<value>\d)' }", "it printed “hello”"),
         (printing(2 * "pkg: m\nBenchmarkSort 300 4000 ns/op\n"), '"go"', "two programs of"),
+        (
+            f"{{ {printing(GO.format(sort=1))[:-1]}\n}} > out.txt",
+            '{ format = "jmh", file = "out.txt" }',
+            'looks like go: write reads = { format = "go", file = "out.txt" }',
+        ),
+        (
+            printing('{"context": {}, "benchmarks": [{"name": "", "real_time": 7}]}\n'),
+            GOOGLE,
+            "has no name: give it one",
+        ),
         (printing("main 12\n"), '"folded"', "holds stacks, not results of benchmarks"),
         (
             printing(
@@ -204,11 +249,19 @@ def test_what_cannot_be_read_is_said_at_the_first_execution(
 
 
 def test_a_harness_that_fails_half_way_says_why(project: Project, perf: Perf) -> None:
-    script = "echo 'BenchmarkSort 300 4000 ns/op'\necho '--- FAIL: BenchmarkJoin'\nexit 1"
-    job(project, script, '"go"', retries="0")
+    script = "echo 'BenchmarkSort 300 4000 ns/op'\nprintf -- '--- FAIL: \\033[31mBenchmarkJoin\\033[0m\\tm'"
+    job(project, f"{script}\nexit 1", '"go"', retries="0")
     said = perf("collect", code=5)
     assert "exited with status 1: BenchmarkSort" in said.err
-    assert "--- FAIL: BenchmarkJoin" in said.err
+    assert "--- FAIL: BenchmarkJoin m\n" in said.err
+
+
+def test_a_format_that_is_written_on_demand_names_its_page(project: Project, perf: Perf) -> None:
+    job(project, printing("sort    4.0 us/iter\n"), '"mitata"', retries="0")
+    assert "have it print `mitata` as docs/exchange/mitata.md says" in perf("collect", code=5).err
+    job(project, "true > out.json", '{ format = "benchmark_dotnet", file = "out.json" }')
+    said = " ".join(perf("collect", code=5).err.split())
+    assert "(it was cut off): have /usr/bin/sh bench.sh write `benchmark-dotnet`" in said
 
 
 def test_one_name_in_two_packages_is_two_units(project: Project, perf: Perf) -> None:
@@ -243,7 +296,7 @@ def test_benchmarks_that_ended_with_an_error_are_named(project: Project, perf: P
         {"name": "BM_B", "error_occurred": True, "error_message": "no input"},
     ]
     document = json.dumps({"context": {"num_cpus": 2}, "benchmarks": rows})
-    job(project, printing(f"{document}\n"), '"google-benchmark"')
+    job(project, printing(f"{document}\n"), GOOGLE)
     assert "BM_B ended with an error: no input" in perf("collect").flat
 
 

@@ -281,7 +281,9 @@ class Experiments:
         return AuxiliaryTrial(
             name=name,
             path=path,
-            level=fmean(a / x * z for x, z in zip(levels.a, levels.auxiliary, strict=True)),
+            level=fmean(
+                z * a / x if x else z + a for x, z in zip(levels.a, levels.auxiliary, strict=True)
+            ),
             word=word,
             share=seen.share,
             low=seen.low,

@@ -71,6 +71,8 @@ def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool)
     RelativeEffect(value=0.5, low=0.5, high=0.5, real=True)
     >>> effect([0], [0], 0.0, exact=True).real, effect([0], [64], 0.0, exact=True).real
     (False, True)
+    >>> effect([-5], [-7], 0.01, exact=True).value
+    -0.4
     """
     shares = list(map(difference, a, b))
     value, low, high = _interval(shares, exact=exact)
@@ -78,11 +80,11 @@ def effect(a: Sequence[float], b: Sequence[float], delta: float, *, exact: bool)
 
 
 def difference(before: float, after: float) -> float:
-    """The difference as a share of ``before``; of nothing, such as the memory of a program that
-    allocated none, that of `perf check` for what has no ratio.
+    """The difference as a share of the size of ``before``; of nothing, such as the memory of a
+    program that allocated none, that of `perf check` for what has no ratio.
     """
     if before:
-        return after / before - 1
+        return (after - before) / abs(before)
     return NEW if after else 0.0
 
 
