@@ -83,6 +83,11 @@ class RepeatedBenchmarks:
             many = self._count(uid, size, iterations)
             more = many.total - few.total
             if known or more >= LEAST or iterations >= MOST_ITERATIONS:
+                if more < VARIES:
+                    raise CollectError(
+                        f"{name_command(self.run.argv)} executes no more where it is to run a"
+                        f" benchmark {iterations:,} times: let it take the options of its harness"
+                    )
                 self.repetition.iterations[uid, size] = iterations
                 return few, many, iterations - FEW
             iterations = _next(iterations, (max(0.0, more) + VARIES) / (iterations - FEW))
@@ -118,7 +123,7 @@ class RepeatedBenchmarks:
             (uid, size) for uid, size, row in rows if any(value is not None for value in row)
         )
         if not found:
-            raise CollectError(f"{name_command(run.argv)} reports no value", lasting=True)
+            raise CollectError(f"{name_command(run.argv)} reports no value")
         return list(found)
 
 

@@ -165,6 +165,18 @@ def test_a_benchmark_that_does_not_run_alone_is_not_counted(tmp_path):
         units.amounts()
 
 
+def test_a_command_that_repeats_nothing_is_not_counted(tmp_path):
+    """Its counts differ by chance alone."""
+    (tmp_path / "bench.sh").write_text(SHELL.replace("Beside", "Both"))
+    run = asked(tmp_path / "run", "/bin/sh", str(tmp_path / "bench.sh"))
+    totals = iter(range(600_000, 700_000))
+    units = repetitions.RepeatedBenchmarks(
+        run, run.repetition, lambda *_: Total(next(totals)), tmp_path
+    )
+    with pytest.raises(CollectError, match="executes no more where it is to run a benchmark"):
+        units.amounts()
+
+
 @pytest.mark.parametrize(
     ("start", "each", "iterations"),
     [
