@@ -170,7 +170,7 @@ def _agreed(project: Project, candidates: list[Proposal], *, yes: bool) -> list[
     """What may be tried of the proposals, which are listed with the hazards in their files."""
     from sys import stdin
 
-    from perfvcs.jobs.hazards import hazards
+    from perfvcs.jobs.hazards import harmless, hazards
     from perfvcs.text.characters import shorten
 
     dangers = [hazards(project.root, proposal) for proposal in candidates]
@@ -187,10 +187,9 @@ def _agreed(project: Project, candidates: list[Proposal], *, yes: bool) -> list[
         if len(found) > MOST_HAZARDS:
             echo(f"     careful: and {len(found) - MOST_HAZARDS} more such lines")
     if yes:
-        harmless = [one for one, found in zip(candidates, dangers, strict=True) if not found]
-        if len(harmless) < len(candidates):
+        if any(dangers):
             echo("--yes leaves out those that say careful: run `perf init` in a terminal for them")
-        return harmless
+        return [*filter(None, (harmless(project.root, proposal) for proposal in candidates))]
     if stdin.isatty():
         return candidates if click.confirm("Try them?", default=False) else []
     echo("nothing was run: `perf init --yes` tries them without asking")

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from perfvcs.jobs.npmscripts import direct, is_there
 from perfvcs.jobs.ownfiles import file_text, project_files
 from perfvcs.jobs.starter import Proposal, quoted
+from perfvcs.text.words import counted
 
 MOST_SOURCES = 20  # of a program that are read
 # Catch2 hides what has one of these tags
@@ -105,7 +106,7 @@ def go(root: Path) -> Iterator[Proposal]:
             # benchmarks read their data beside them
             there = "" if inside == "." else f"env --chdir={shlex.quote(inside)} "
             yield Proposal(
-                f"a Go project with {count} benchmarks in {package}",
+                f"a Go project with {counted(count, 'benchmark')} in {package}",
                 f"{there}./bench.test {GO_OPTIONS} {_milliseconds(count)}ms",
                 "bench",
                 (f"go test -c -o {program} {shlex.quote(package)}",),

@@ -4,6 +4,7 @@ outside the project. `perf init` names it before it runs anything.
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 import shlex
@@ -12,11 +13,14 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from perfvcs.jobs.commandwords import ENTERING, entered, parts, started
 from perfvcs.jobs.makefile import Makefile
 from perfvcs.jobs.ownfiles import file_text
 from perfvcs.jobs.starter import Proposal
 from perfvcs.profile.rules import LARGEST_RULES
+from perfvcs.text.words import counted, listed
 
 LONGEST_LINE = 1_000  # characters of a line that are searched
 MOST_FILES = 30  # scripts of a command, and those that they start
@@ -104,6 +108,16 @@ def hazards(root: Path, proposal: Proposal) -> list[Hazard]:
     return list(found.values())
 
 
+def harmless(root: Path, proposal: Proposal) -> Proposal | None:
+    """The proposal without the jobs of which there are hazards; None where nothing is left."""
+    names = [name for name in proposal.commands if not hazards(root, proposal.only([name]))]
+    if not names or len(names) == len(proposal.commands):
+        return proposal if names else None
+    left = proposal.only(names)
+    left_out = listed([name for name in proposal.commands if name not in names])
+    return replace(left, found=f"found {counted(len(names), 'benchmark')}, without {left_out}")
+
+
 def _copied(proposal: Proposal) -> Iterator[_Text]:
     """The commands that are text of the project's files, the long ones in parts that overlap."""
     for path, command in proposal.copied:
@@ -144,11 +158,12 @@ def _asked(root: Path, command: str) -> Iterator[_Text]:
     yield from _made(root, command)
     words = shlex.split(command)
     if words[0] == "npm":
-        wanted = _npm_scripts(words[1:])
-        for number, line in enumerate(file_text(root / "package.json").split("\n"), 1):
-            name, _, script = line.strip().partition(":")
-            if name.strip('" ') in wanted:
-                yield _Text("package.json", number, script.strip(' ",'), shell=True)
+        text = file_text(root / "package.json")
+        written = _package_scripts(text)
+        for name in sorted(written.keys() & _npm_scripts(words[1:])):
+            place = text.find(json.dumps(written[name], ensure_ascii=False))
+            number = 1 + text.count("\n", 0, max(0, place))
+            yield _Text("package.json", number, written[name], shell=True)
 
 
 def _made(root: Path, command: str) -> Iterator[_Text]:
@@ -195,6 +210,17 @@ def _makefile(words: Sequence[str]) -> str:
         if match := NAMED.fullmatch(word):
             return match[1]
     return ""
+
+
+def _package_scripts(text: str) -> dict[str, str]:
+    """The scripts in a package.json, on whichever of its lines."""
+    try:
+        package = json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):  # npm reads it neither
+        return {}
+    scripts = package.get("scripts") if isinstance(package, dict) else None
+    pairs = scripts.items() if isinstance(scripts, dict) else ()
+    return {name: script for name, script in pairs if isinstance(script, str)}
 
 
 def _npm_scripts(words: Sequence[str]) -> set[str]:

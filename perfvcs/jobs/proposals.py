@@ -8,7 +8,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec.structs import replace
 
@@ -22,8 +22,10 @@ from perfvcs.jobs.benchscripts import (
     commands,
     shell_of,
 )
+from perfvcs.jobs.hazards import hazards
 from perfvcs.jobs.npmscripts import direct, is_there
 from perfvcs.jobs.ownfiles import (
+    BESIDE,
     file_text,
     language_of,
     lines_by_language,
@@ -84,6 +86,7 @@ def proposals(root: Path) -> list[Proposal]:
     scripts = [] if suite else benchmark_scripts(root, files, main)
     languages = [offer for propose in _proposers(root, lines) for offer in propose(root)]
     offers = [*suite, *_of_scripts(root, scripts, languages), *languages]
+    offers = offers or [*_below(root, files)]
     offers = sorted(
         _each_once(_reading_first(offers)), key=lambda offer: offer.found.endswith(STARTS)
     )
@@ -95,6 +98,23 @@ def proposals(root: Path) -> list[Proposal]:
         else offer
         for offer in offers
     ]
+
+
+def _below(root: Path, files: list[str]) -> Iterator[Proposal]:
+    """What the projects in folders offer where there is none at the top: what needs no environment
+    of Python, and nothing that does something beside measuring, which is looked for at the top.
+    """
+    packages = frozenset().union(*PACKAGING.values())
+    paths = [PurePosixPath(name) for name in files]
+    folders = dict.fromkeys(
+        str(path.parent)
+        for path in paths
+        if path.name in packages and path.parts[1:] and BESIDE.isdisjoint(path.parts)
+    )
+    for folder in [*folders][:MOST_NAMED]:
+        for offer in proposals(root / folder):
+            if offer.python is None and not offer.collector and not hazards(root / folder, offer):
+                yield offer.within(folder)
 
 
 def _each_once(offers: Iterable[Proposal]) -> list[Proposal]:

@@ -100,6 +100,20 @@ class Proposal(Struct, frozen=True):
         (name, cmd), *beside = kept
         return replace(self, name=name, cmd=cmd, beside=tuple(beside))
 
+    def within(self, folder: str) -> Proposal:
+        """The proposal of a project in a ``folder`` of the repository."""
+        there = f"env --chdir={shlex.quote(folder)} "
+        return replace(
+            self,
+            found=f"in {folder}: {self.found}",
+            cmd=f"{there}{self.cmd}",
+            build=tuple(f"{there}{line}" for line in self.build),
+            overlay=self.overlay and f"{folder}/{self.overlay}",
+            beside=tuple((name, f"{there}{cmd}") for name, cmd in self.beside),
+            reads=self.reads.replace('file = "', f'file = "{folder}/'),
+            copied=tuple((f"{folder}/{path}", f"{there}{cmd}") for path, cmd in self.copied),
+        )
+
     def toml(self, seconds: float | None = None) -> str:
         """The commented configuration; ``seconds`` is the time of one execution of all jobs, if it
         was tried.

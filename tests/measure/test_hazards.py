@@ -158,6 +158,8 @@ def test_scripts_of_npm_are_searched(project: Project) -> None:
     assert named(project, "npm run --silent bench") == ["package.json:3 removes"]
     assert named(project, "npm test", "npm ci --no-audit") == ["package.json:5 downloads"]
     assert named(project, "node b.js", "npm install --ignore-scripts") == []
+    project.write("package.json", '{"scripts": {"x": 1, "test": "rm -rf ~/\\"a\\" && node b.js"}}')
+    assert named(project, "npm test") == ["package.json:1 removes"]
 
 
 @pytest.mark.parametrize(
@@ -237,6 +239,25 @@ def test_a_benchmark_that_removes_files_is_not_run_by_yes_alone(
     assert "     careful: bench/bench_all.sh:1 removes: rm -rf ../../out\n" in said.out
     assert "--yes leaves out those that say careful" in said.out
     assert "bench_all" not in said.err and "trying `python -m pytest tests`" in said.err
+
+
+def test_of_benchmarks_beside_each_other_yes_runs_those_that_do_nothing_else(
+    project: Project, perf: Perf
+) -> None:
+    measured = "import timeit\n\nprint(timeit.timeit('1', number=9))\n"
+    precious = project.root / "precious"
+    precious.mkdir()
+    project.commit(
+        "first",
+        **{
+            "bench/bench_a.py": f"import shutil\n\nshutil.rmtree({str(precious)!r})\n{measured}",
+            "bench/bench_b.py": measured,
+        },
+    )
+    said = perf("init", "--yes")
+    assert "found 1 benchmark, without bench_a\n" in said.out
+    assert precious.exists()
+    assert "bench_a" not in (project.root / "perf.toml").read_text().partition("[[job]]")[2]
 
 
 def test_what_was_not_tried_for_its_hazards_says_so_where_it_is_written(

@@ -16,11 +16,13 @@ import pytest
 from conftest import Perf, Project
 
 from perfvcs.git.project import Project as Checkout
+from perfvcs.jobs.harness import chosen
 from perfvcs.jobs.npmscripts import direct
 from perfvcs.jobs.proposals import proposals
 from perfvcs.jobs.starter import Proposal
 from perfvcs.measure.reason import Reason
 from perfvcs.measure.repair import repair
+from perfvcs.plugins.collector import Reads
 
 MAIN = "public class Bench {\n    public static void main(String[] words) {}\n}\n"
 COUNT = "package letters;\n\npublic class Count {}\n"
@@ -197,6 +199,25 @@ def test_a_go_project_with_benchmarks_alone_has_no_tests(project: Project) -> No
     assert "go test -count=1 ./..." not in commands(project)
     project.write("slow_test.go", "func TestSlow(t *testing.T) {\n")
     assert "go test -count=1 ./..." in commands(project)
+
+
+def test_a_project_in_a_folder_is_found_where_none_is_at_the_top(project: Project) -> None:
+    """Without what says careful: the folder's scripts are not searched from the top."""
+    tests = "package m\n\nfunc BenchmarkA(b *testing.B) {\n}\n"
+    package = {"scripts": {"test": "rm -rf ~ && node test.js"}}
+    project.write("go/x/go.mod", "module m\n")
+    project.write("go/x/m_test.go", tests)
+    project.write("web/js/package.json", json.dumps(package))
+    project.write("web/js/test.js", "1\n")
+    project.commit("first", **{"README.md": "A project.\n"})
+    first, *others = proposals(project.root)
+    assert first.found == "in go/x: a Go project with 1 benchmark in ."
+    assert first.cmd.startswith("env --chdir=go/x ./bench.test -test.run ^$ -test.bench . ")
+    assert first.build == ("env --chdir=go/x go test -c -o ./bench.test .",)
+    assert others and not any("npm test" in offer.cmd or "test.js" in offer.cmd for offer in others)
+    words = first.cmd.split()[:3]
+    assert chosen(words, Reads("go"), "m.A") == [*words, "-test.bench", "^BenchmarkA$"]
+    assert "--" in chosen(["env", "--chdir=rs", "cargo", "bench"], Reads("criterion"), "a")
 
 
 def test_tests_of_perl_that_need_a_missing_module_are_left_out(project: Project) -> None:
