@@ -208,7 +208,8 @@ def _profile(run: Run, reads: Reads, document: bytes) -> Profile:
                 " or give each program a job of its own",
                 lasting=True,
             )
-        part = b"".join(found) or part
+        # a log may be in any encoding
+        part = b"".join(found) or part.decode(errors="replace").encode()
     source = reads.file or f"what {command} printed"
     try:
         return decode(part, source, reads.format, options)

@@ -146,6 +146,12 @@ def test_each_line_of_a_document_of_lines_is_read(project: Project, perf: Perf) 
     assert values(stored(), "Sort", "wall") == [4e-6] * 2
 
 
+def test_a_log_in_another_encoding_is_left_out(project: Project, perf: Perf) -> None:
+    job(project, f"printf 'caf\\351\\n'\n{printing(GO.format(sort=4000))}", '"go"')
+    perf("collect")
+    assert values(stored(), "example.org/m.Join cpus=2", "wall") == [5e-7] * 2
+
+
 def test_two_documents_are_not_taken_for_one(project: Project, perf: Perf) -> None:
     rows = [{"name": "BM_Sort", "real_time": 7, "cpu_time": 6, "time_unit": "us"}]
     document = json.dumps({"context": {"num_cpus": 2}, "benchmarks": rows}, indent=2)
