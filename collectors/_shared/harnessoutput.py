@@ -215,6 +215,7 @@ def _profile(run: Run, reads: Reads, document: bytes) -> Profile:
         return decode(part, source, reads.format, options)
     except Malformed as error:
         asked = reads.format.replace("_", "-")
+        wanted = "what the regex finds" if reads.regex else f"`{asked}`"
         others = [name for name in recognising(part[:HEAD_BYTES]) if name != asked]
         cure = ""
         if others:
@@ -223,17 +224,17 @@ def _profile(run: Run, reads: Reads, document: bytes) -> Profile:
                 other = f'{{ format = {other}, file = "{reads.file}" }}'
             cure = f": it looks like {others[0]}: write reads = {other}"
         elif isinstance(error, NoResults):
-            cure = f": {_shown(document)}: see that it runs benchmarks, and prints `{reads.format}`"
+            cure = f": {_shown(document)}: see that it runs benchmarks, and prints {wanted}"
         elif reads.file:
-            cure = f": have {command} write `{asked}` as docs/exchange/{asked}.md says"
+            cure = f": have {command} write {wanted} as docs/exchange/{asked}.md says"
         else:
             cure = (
-                f": {_shown(document)}: have it print `{asked}` as docs/exchange/{asked}.md says,"
+                f": {_shown(document)}: have it print {wanted} as docs/exchange/{asked}.md says,"
                 " without logs in the middle, or name the file that it writes"
             )
         reason = str(error).replace(f"{source}: ", "", 1).removesuffix(": copy it again")
         raise CollectError(
-            f"{source} is not `{reads.format}` with results ({reason}){cure}",
+            f"{source} is not {wanted} ({reason}){cure}",
             lasting=bool(others) or isinstance(error, NoResults),
         ) from None
 

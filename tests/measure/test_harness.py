@@ -218,7 +218,11 @@ def test_plain_lines_are_read_by_a_regex(project: Project, perf: Perf) -> None:
         (printing(GO.format(sort=1)), '"jmh"', 'it looks like go: write reads = "go"'),
         ("true", '"go"', "it printed nothing: see that it runs benchmarks"),
         (printing("hello\n"), '"go"', "it printed “hello”"),
-        (printing("hello\n"), r"{ regex = '(?P<name>a)(?P<value>\d)' }", "it printed “hello”"),
+        (
+            printing("hello\n"),
+            r"{ regex = '(?P<name>a)(?P<value>\d)' }",
+            "it printed “hello”: see that it runs benchmarks, and prints what the regex finds",
+        ),
         (printing(2 * "pkg: m\nBenchmarkSort 300 4000 ns/op\n"), '"go"', "two programs of"),
         (
             f"{{ {printing(GO.format(sort=1))[:-1]}\n}} > out.txt",
