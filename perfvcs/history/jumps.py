@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from perfvcs.history.finding import Finding
+    from perfvcs.history.finding import Direction, Finding
     from perfvcs.history.triage import Past, Traced
 
 WIDE = 20  # measured commits that a step may be: of more, it is laid to none
@@ -29,14 +29,24 @@ class Jumps:
         self._counts: dict[tuple[str, int, str], tuple[int, int]] = {}
 
     def asked(self, series: Traced, finding: Finding) -> str:
-        """What to ask first about a finding at which more than a third of an environment's series
-        jump in its direction; else empty.
+        """What to ask first about a finding that may be where more than a third of an environment's
+        series jump in its direction; else empty.
         """
         mark = series.line.environment.fingerprint
-        jumped, live = self._count(mark, finding)
+        turns = {
+            each.turn
+            for other in self._series[mark]
+            for each in other.findings
+            if self._is_at(finding, each.turn, each.direction)
+        }
+        (jumped, live), turn = max(
+            (self._count(mark, turn, finding.direction), turn) for turn in turns
+        )
         if jumped < FEWEST_AT_ONCE or jumped <= AT_ONCE * live:
             return ""
-        others = [self._count(other, finding) for other in self._series if other != mark]
+        others = [
+            self._count(other, turn, finding.direction) for other in self._series if other != mark
+        ]
         there = [(moved, of) for moved, of in others if of]
         elsewhere = "nothing else was measured here"
         if there:
@@ -54,24 +64,24 @@ class Jumps:
         count = bisect_right(series.places, self._places[finding.last]) - start
         return f"it may be any of more than {WIDE} commits ({count:,})" if count > WIDE else ""
 
-    def _count(self, mark: str, finding: Finding) -> tuple[int, int]:
-        """Of one environment, how many benchmarks may step at the finding's commit in its
-        direction, and how many were measured on both sides.
+    def _count(self, mark: str, turn: int, direction: Direction) -> tuple[int, int]:
+        """Of one environment, how many benchmarks may step at a commit in a direction, and how many
+        were measured on both sides.
         """
-        key = mark, finding.turn, finding.direction
+        key = mark, turn, direction
         if key not in self._counts:
             live, jumped = set(), set()
             for series in self._series[mark]:
-                if series.places[0] < finding.turn <= series.places[-1]:
+                if series.places[0] < turn <= series.places[-1]:
                     unit = series.line.job.label, series.line.job.collector, series.line.uid
                     live.add(unit)
-                    if any(self._is_at(each, finding) for each in series.findings):
+                    if any(self._is_at(each, turn, direction) for each in series.findings):
                         jumped.add(unit)
             self._counts[key] = len(jumped), len(live)
         return self._counts[key]
 
-    def _is_at(self, other: Finding, finding: Finding) -> bool:
-        if other.direction != finding.direction:
+    def _is_at(self, finding: Finding, turn: int, direction: Direction) -> bool:
+        """Whether a finding of this direction may be the commit at a place."""
+        if finding.direction != direction:
             return False
-        first, last = self._places[other.first], self._places[other.last]
-        return first <= finding.turn <= last
+        return self._places[finding.first] <= turn <= self._places[finding.last]

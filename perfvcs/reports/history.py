@@ -4,7 +4,7 @@ that made something slower that still is, what they cost first.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from typing import TYPE_CHECKING
@@ -124,14 +124,16 @@ class Listing(msgspec.Struct, frozen=True):
         standings = [self.overview.standing(step.finding) for step in steps]
         if len(standings) == 1:
             return standings[0].text
-        # of several without their own numbers, which stand in parentheses
-        counts = Counter(
-            doubt.partition(" (")[0] for standing in standings for doubt in standing.doubts
-        )
-        if not counts:
+        # of several without their own numbers, which stand in parentheses or before a colon
+        alike: dict[str, list[str]] = defaultdict(list)
+        for standing in standings:
+            for doubt in standing.doubts:
+                words = doubt.partition(" (")[0]
+                alike[words.rpartition(": ")[2]].append(words)
+        if not alike:
             return ""
         count = sum(bool(standing.doubts) for standing in standings)
-        named = [doubt for doubt, _ in counts.most_common(MOST_DOUBTS)]
+        named = [words[0] for words in sorted(alike.values(), key=len, reverse=True)[:MOST_DOUBTS]]
         return f"to check {count:,} of {len(steps):,}: {'; '.join(named)}"
 
     def _named(self, step: StepOverSizes) -> tuple[str, str]:

@@ -100,6 +100,43 @@ def test_what_many_benchmarks_do_at_once_is_first_asked_of_the_machine(
     )
 
 
+def test_what_may_be_where_many_benchmarks_step_is_asked_of_the_machine_too(
+    commits: list[str], perf: Perf
+) -> None:
+    on_the_way = stepped(40, 25)
+    on_the_way[24] = 0.01055
+    store(
+        *(
+            profile
+            for number, job in enumerate(jobs(9))
+            for profile in measured(
+                commits, stepped(40, 25) if number else on_the_way, seed=number, job=job
+            )
+        )
+    )
+    steps = {step["job"]: step for step in printed(perf)["findings"]}
+    assert (steps["sort 0"]["commit"], steps["sort 0"]["last"]) == (commits[24], commits[25])
+    assert steps["sort 0"]["doubts"] == steps["sort 1"]["doubts"]
+
+
+def test_a_reason_that_differs_by_its_numbers_is_said_once(commits: list[str], perf: Perf) -> None:
+    store(
+        *(
+            profile
+            for number, job in enumerate(jobs(9))
+            for environment in ({}, {"environment": OTHER})
+            for profile in measured(
+                commits,
+                stepped(40, 25) if number < 7 - len(environment) else [0.010] * 40,
+                seed=number,
+                job=job,
+                **environment,
+            )
+        )
+    )
+    assert first_screen(perf).count("benchmarks moved at once") == 1
+
+
 def test_a_few_benchmarks_that_share_a_function_are_no_machine(
     commits: list[str], perf: Perf
 ) -> None:

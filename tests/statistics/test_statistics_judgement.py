@@ -257,6 +257,15 @@ def test_values_of_a_rarer_component_do_not_move_a_step() -> None:
         assert step.place == pytest.approx(250, abs=4)
 
 
+@pytest.mark.parametrize("seed", [0, 5, 6])
+def test_values_of_a_faster_machine_shortly_before_do_not_move_a_step(seed: int) -> None:
+    """From where these end the rest stands out most; but the next seven are at the old level."""
+    values = noisy(seed, (300, 0.0), (100, 0.18), spread=0.02)
+    values[[*range(280, 293, 2), *range(281, 293, 4)]] -= 0.3
+    (step,) = judge(values).steps
+    assert (step.first, step.place, step.last) == (300, 300, 300)
+
+
 def test_a_spike_at_the_start_is_not_a_level() -> None:
     values = 0.01 * np.random.default_rng(18).standard_normal(200)
     values[:5] += 0.2

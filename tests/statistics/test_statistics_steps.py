@@ -264,7 +264,7 @@ def test_other_results_need_another_version() -> None:
         for place in rng.integers(12, 228, 4).tolist():
             values[place:] += rng.uniform(0.02, 0.15)
         found.append([(step.place, step.first, step.last) for step in steps(values)])
-    assert (VERSION, found) == (14, RESULTS)
+    assert (VERSION, found) == (15, RESULTS)
 
 
 @pytest.mark.simulation

@@ -4,11 +4,10 @@ plausible.
 
 from __future__ import annotations
 
-from math import exp, nan, sqrt
+from math import nan, sqrt
 from typing import TYPE_CHECKING
 
 from perfvcs.statistics.changepoints.steps import BY_SERIES, TURNS, ChangePoint
-from perfvcs.system.numeric import np
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from perfvcs.statistics.changepoints.stepfilter import Segments
     from perfvcs.statistics.changepoints.steps import LevelEstimate
 
-# twice the logarithm of the likelihood ratio that a place may lose against the best one
-PLAUSIBLE = 6.0
-CLIP = 2.5  # standard deviations outside the levels
 SURE = 5.0  # standard errors: an interval of 99 % with 4 degrees of freedom reaches to 4.6
 FEWEST_DF = 4  # degrees of freedom
 
@@ -71,8 +67,8 @@ def _changes(segments: Segments, places: Sequence[int], p: Sequence[float]) -> l
         sure = place in segments.settled
         first, last = place, place
         if not sure:
-            around = bounds[turn], place, bounds[turn + 2]
-            first, last = _range(segments, *around, (centres[turn], centres[turn + 1]))
+            around = segments.plausible(bounds[turn], bounds[turn + 2], centres[turn : turn + 2])
+            first, last = min(place, int(around[0])), max(place, int(around[-1]))
         names = tuple(
             name
             for name, says in ((BY_SERIES, not sure or p[turn] <= chance), (TURNS, sure))
@@ -108,19 +104,3 @@ def _error(before: LevelEstimate, after: LevelEstimate, inflation: float) -> tup
     whole = 1 / before.n + 1 / after.n
     welch = whole**2 / sum(1 / side.n**2 / max(side.n - 1, 1) for side in (before, after))
     return sqrt(pooled * whole * inflation), float(min(df, max(welch, FEWEST_DF)))
-
-
-def _range(
-    segments: Segments, low: int, place: int, high: int, levels: tuple[float, float]
-) -> tuple[int, int]:
-    """The first and last places that are as plausible for a step between its neighbours, by squares
-    about its levels; outliers say little of the place.
-    """
-    before, after = levels
-    reach = CLIP * segments.scale[low:high]
-    part = np.clip(segments.values[low:high], min(levels) - reach, max(levels) + reach)
-    squares = np.cumsum((part - before) ** 2)[:-1] + np.cumsum(((part - after) ** 2)[::-1])[-2::-1]
-    least = max(float(squares.min()), float(squares.max()) * 1e-15, 1e-300)
-    limit = least * exp(min(PLAUSIBLE * segments.inflation / len(part), 700.0))
-    plausible = np.flatnonzero(squares <= limit) + low + 1
-    return min(place, int(plausible[0])), max(place, int(plausible[-1]))

@@ -118,7 +118,8 @@ class Prominence:
 
 def prominent(series: Sequence[Segments], steps: Sequence[Sequence[int]]) -> list[list[int]]:
     """The ascending ``steps`` of each series without those that do not stand out, and without
-    bursts; those that are settled stay. Each is moved to where it stands out most.
+    bursts; those that are settled stay. Each is moved to where it stands out most, if that is as
+    plausible by the levels.
 
     In turns, those are left out that stand out less than both their neighbours.
     """
@@ -182,6 +183,9 @@ def _moved(prominence: Prominence, steps: Sequence[Sequence[int]]) -> list[list[
     of_series, _, lows, highs = np.repeat([ends for *ends, _ in tried], counts, axis=0).T
     among = np.concatenate([near for *_, near in tried])
     values = prominence.of(of_series, lows, among, highs)
-    for (series, turn, *_, near), end in zip(tried, np.cumsum(counts).tolist(), strict=True):
-        moved[series][turn] = near[int(values[end - len(near) : end].argmax())]
+    for (which, turn, low, high, near), end in zip(tried, np.cumsum(counts).tolist(), strict=True):
+        segments = prominence.series[which]
+        place = near[int(values[end - len(near) : end].argmax())]
+        if place in segments.plausible(low, high, segments.centres(steps[which])[turn : turn + 2]):
+            moved[which][turn] = place
     return moved

@@ -7,10 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from math import exp
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
-from perfvcs.system.numeric import Floats, np
+from perfvcs.system.numeric import Floats, Indices, np
 
 if TYPE_CHECKING:
     from perfvcs.statistics.changepoints.steps import LevelEstimate
@@ -24,6 +25,9 @@ FALSE_ALARM_RATE = 0.01  # of a false step per series, shared among its places
 SMALLEST_STEP = 0.005  # of the level, as values are logarithms
 SPIKE = 5  # values that are not a level of their own between two others
 CLIP = 1.0  # standard deviations that a value may lie outside both levels
+REACH = 2.5  # the same where the place of a step is asked for
+# twice the logarithm of the likelihood ratio that a place may lose against the best one
+PLAUSIBLE = 6.0
 
 
 def residuals(series: Floats, places: Sequence[int]) -> Floats:
@@ -107,6 +111,20 @@ class Segments:
     def along(self, steps: Sequence[int]) -> Floats:
         """The centre of its segment for each of the values."""
         return np.repeat(self.centres(steps), np.diff([0, *steps, len(self.values)]))
+
+    def plausible(self, low: int, high: int, levels: Sequence[float]) -> Indices:
+        """The places that are as plausible for a step between its neighbours, by squares about the
+        two ``levels``; outliers say little of the place.
+        """
+        before, after = levels
+        reach = REACH * self.scale[low:high]
+        part = np.clip(self.values[low:high], min(levels) - reach, max(levels) + reach)
+        left, right = (part - before) ** 2, (part - after) ** 2
+        squares = np.cumsum(left)[:-1] + np.cumsum(right[::-1])[-2::-1]
+        least = max(float(squares.min()), float(squares.max()) * 1e-15, 1e-300)
+        limit = least * exp(min(PLAUSIBLE * self.inflation / len(part), 700.0))
+        places: Indices = np.flatnonzero(squares <= limit) + low + 1
+        return places
 
 
 class Scores(NamedTuple):

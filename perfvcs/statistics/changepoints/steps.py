@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-VERSION = 14  # of what `judge` finds: results that were kept are used only under the same number
+VERSION = 15  # of what `judge` finds: results that were kept are used only under the same number
 # what says that there is a step: the series itself, Horvath's test of it, or a verdict measured in
 # turns
 Detector = Literal["series", "horvath"]
