@@ -34,6 +34,8 @@ WITHOUT_DELTA = {"deterministic", "counters"}
 NO_DELTA = "exact metrics and counters have no delta"
 FEWEST_EXECUTIONS = 5  # executions a side, or pairs
 SINGLE_EXECUTION = "a single {} has no spread: at least 5, better 10"
+USUAL = "a single value, usual beside {} earlier commits"
+OF_SERIES = "a single value; `perf history` judges the whole series"
 TOO_FEW_EXECUTIONS = "only {} {}s a side: at least 5, better 10"
 FROM_DIFFERENT_SESSIONS = (
     "the two sides come from different sessions, and how much sessions differ is not known yet"

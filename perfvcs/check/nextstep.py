@@ -8,7 +8,7 @@ from math import ceil, hypot, sqrt
 from statistics import NormalDist
 
 from perfvcs.check.change import ASSUMED, Change, Report
-from perfvcs.check.method import FROM_DIFFERENT_SESSIONS
+from perfvcs.check.method import FROM_DIFFERENT_SESSIONS, OF_SERIES, USUAL
 from perfvcs.check.text import revision
 from perfvcs.check.vocabulary import ONE_SIDED
 from perfvcs.profile.rules import USUAL_DELTA
@@ -90,7 +90,9 @@ def of_imports(report: Report) -> str:
     single = [change for change in undecided if min(change.executions) < 2]
     several = [change for change in undecided if min(change.executions) > 1]
     apart = [change for change in several if not change.paired and not assumed]
-    unknown = [*single, *(change for change in apart if change.reason == FROM_DIFFERENT_SESSIONS)]
+    of_history = OF_SERIES, USUAL.partition("{")[0]
+    new = [change for change in single if not change.reason.startswith(of_history)]
+    unknown = [*new, *(change for change in apart if change.reason == FROM_DIFFERENT_SESSIONS)]
     ways = [
         "measure in turns (`perf import --in-turns`)" if apart else "",
         "import more executions of each side" if len(several) > len(apart) else "",

@@ -29,7 +29,7 @@ from perfvcs.repository.state import State
 from perfvcs.system.children import shared
 from perfvcs.text.quantity import at_sizes
 
-VERSION = 10  # of what is kept
+VERSION = 11  # of what is kept
 PAIRS_TOGETHER = 3  # pairs judged side by side: with more, forks would share too few parts
 PAIRS_AT_ONCE = 144  # pairs whose profiles are in memory at once
 ComparedSeries = tuple[object, ...]

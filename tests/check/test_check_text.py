@@ -18,7 +18,7 @@ from perfvcs.check import Change, Report, compare
 from perfvcs.check.answer import sentence
 from perfvcs.check.change import ASSUMED, JudgedBy
 from perfvcs.check.markdown import decode, document, encode, markdown
-from perfvcs.check.method import FROM_DIFFERENT_SESSIONS
+from perfvcs.check.method import FROM_DIFFERENT_SESSIONS, OF_SERIES, USUAL
 from perfvcs.check.nextstep import EVEN, LIKELY, QUANTILE, _wanted, settling
 from perfvcs.check.text import text
 from perfvcs.profile.validity import Malformed
@@ -162,6 +162,15 @@ def test_what_is_open_can_be_measured() -> None:
             {"executions": (1, 9)},
             True,
             ": let a job measure it (`reads` in perf.toml), or import ten earlier commits",
+        ),
+        # so many are known already
+        *(
+            (
+                {"executions": (1, 1), "reason": reason},
+                False,
+                ": let a job measure it (`reads` in perf.toml)",
+            )
+            for reason in (OF_SERIES, USUAL.format(60))
         ),
     ],
 )

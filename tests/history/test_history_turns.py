@@ -552,6 +552,17 @@ def test_few_single_values_support_a_suspicion_and_a_usual_one_settles_nothing(
     assert [change["word"] for change in report["changes"]] == ["inconclusive"]
 
 
+def test_a_usual_single_value_is_called_so_and_asks_for_no_earlier_commits(
+    commits: list[str], perf: Perf
+) -> None:
+    store(*apart(commits, [1.0] * len(commits), count=1))
+    count = len(commits) - 1
+    said = checked(perf, commits[-2], commits[-1])["reason"]
+    assert said == f"a single value, usual beside {count} earlier commits"
+    assert checked(perf, commits[2], commits[-1])["reason"].endswith("judges the whole series")
+    assert checked(perf, commits[0], commits[1])["reason"].startswith("a single execution has no")
+
+
 def test_single_values_at_a_new_level_are_what_the_history_says(
     project: Project, perf: Perf
 ) -> None:

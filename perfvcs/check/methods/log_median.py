@@ -16,14 +16,21 @@ from perfvcs.check.method import (
     FEWEST_EXECUTIONS,
     FROM_DIFFERENT_SESSIONS,
     NO_ORDER,
+    OF_SERIES,
     ONE_ORDER,
     SINGLE_EXECUTION,
     TOO_FEW_EXECUTIONS,
+    USUAL,
     PairMethod,
     chance_needs,
 )
 from perfvcs.check.samples.estimate import VETO, Estimate, estimates
-from perfvcs.check.samples.newestsession import Compared, NewestSession, newest_sessions
+from perfvcs.check.samples.newestsession import (
+    EARLIER_SESSIONS,
+    Compared,
+    NewestSession,
+    newest_sessions,
+)
 from perfvcs.check.samples.pace import at_one_pace, disagreement
 from perfvcs.check.samples.scale import (
     ALL_EQUAL,
@@ -108,7 +115,7 @@ class LogMedian(PairMethod):
                 continue
             finding = disagreement(sample, result, unlike[number])
             change = self._judge(sample, result, q[number], finding)
-            changes.append(_since(change, sample, session) if session else change)
+            changes.append(_since(change, sample, session) if session else _usual(change, sample))
         return changes
 
     def _estimates(self, scaled: Sequence[Scaled]) -> list[Estimate]:
@@ -310,6 +317,20 @@ def _since(change: Change, scaled: Scaled, newest: NewestSession) -> Change:
         finding=f"{is_so} {comparative(change.unit, worse=worse)} since {newest.since[:10]}:"
         f" {metric_name(change.metric)} {effect}",
     )
+
+
+def _usual(change: Change, scaled: Scaled) -> Change:
+    """A change that says of a single execution that it is usual, or where that is told, if so many
+    commits were measured before.
+    """
+    compared = _compared_alone(scaled)
+    if change.reason != SINGLE_EXECUTION.format("execution") or not compared:
+        return change
+    commits = compared.past.commits
+    if len(commits) <= EARLIER_SESSIONS:
+        return change
+    is_next = commits[-2:] == (compared.baseline, compared.target)
+    return replace(change, reason=USUAL.format(len(commits) - 1) if is_next else OF_SERIES)
 
 
 def _widened(result: Estimate, rounding: float) -> Estimate:
