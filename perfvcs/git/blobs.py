@@ -107,14 +107,13 @@ class CommittedFiles:
 
 def _answers(answer: bytes) -> Iterator[CommittedFile]:
     """The answers of ``cat-file --batch-check --follow-symlinks``, in order."""
-    rest = answer
-    while rest:
-        line, _, rest = rest.partition(b"\n")
+    stream = BytesIO(answer)
+    while line := stream.readline().removesuffix(b"\n"):
         words = line.rsplit(b" ", 2)
         if line.endswith(b" missing"):
             yield CommittedFile()
         elif words[0].decode("ascii", "replace") in WHY:  # the path at which it ended follows
-            rest = rest[int(words[1]) + 1 :]
+            stream.read(int(words[1]) + 1)
             yield CommittedFile(why=WHY[words[0].decode()])
         elif words[-2] == b"blob":
             yield CommittedFile(words[0].decode(), int(words[2]))

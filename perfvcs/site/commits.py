@@ -41,7 +41,7 @@ def _about(contents: Contents, number: int, turn: int) -> list[Any]:
     """All that pages say of a change, for a digest."""
     status, series = contents.standing(number, turn), contents.record.series[number]
     place = [contents.urls[number], contents.environment(series).name]
-    return [*place, status.state, status.reason, *fields(series.findings[turn])]
+    return [*place, status.state, status.text, *fields(series.findings[turn])]
 
 
 def changes_page(contents: Contents) -> ChangesData:

@@ -258,7 +258,7 @@ class Contents:
             word=finding.word,
             direction=finding.direction,
             state=status.state,
-            reason=status.reason,
+            reason=status.reason or status.text,
             benchmark=self.benchmark(series),
             metric=metric(series),
             unit=shorten(series.line.unit, UNIT_WIDTH),

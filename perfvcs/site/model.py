@@ -153,10 +153,11 @@ class StepData(msgspec.Struct, frozen=True, kw_only=True):
 
     ``word`` and ``direction`` are degradation or improvement. ``state``:
     ``open`` is a degradation that is in force and not accepted, ``over`` one that is no longer in
-    force; ``reason`` says why it is accepted, or over. It may be in any of the ``commits`` from
-    ``first`` to ``last`` (short ids), most likely in ``commit``. ``change`` and ``levels`` are
-    texts. Lists by commit have a change once, in the environment where it is largest, and name
-    ``also`` the others. ``suspects`` are the likeliest of several commits, by what they change.
+    force; ``reason`` says why it is accepted, over, or to be checked. It may be in any of the
+    ``commits`` from ``first`` to ``last`` (short ids), most likely in ``commit``. ``change`` and
+    ``levels`` are texts. Lists by commit have a change once, in the environment where it is
+    largest, and name ``also`` the others. ``suspects`` are the likeliest of several commits, by
+    what they change.
     """
 
     word: str

@@ -280,13 +280,7 @@ def _mark(contents: Contents, number: int, turn: int, places: Integers) -> Mark:
         effect=numbers.effect,
         low=numbers.low,
         high=numbers.high,
-        **drawn(
-            step,
-            series.line.unit,
-            place,
-            among=(first, last),
-            status=f"{status.state}: {status.reason}" if status.reason else "",
-        ),
+        **drawn(step, series.line.unit, place, among=(first, last), status=status.text),
     )
 
 

@@ -2,6 +2,7 @@ import os
 from itertools import islice
 from pathlib import Path
 from random import Random
+from time import process_time
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from conftest import Project as Tree
 from perfvcs.errors import UsageError
 from perfvcs.git import project as module
 from perfvcs.git.ancestry import unmerged
+from perfvcs.git.blobs import CommittedFiles
 from perfvcs.git.changes import WorkingChanges, difference
 from perfvcs.git.command import GitError, git
 from perfvcs.git.project import NoRepository, Project, UnknownRevision
@@ -319,3 +321,16 @@ def test_head_is_what_git_says_wherever_it_lies(project: Tree, change: str) -> N
     for found in [here, *map(Project.find, project.root.parent.glob("other"))]:
         ask = ("-C", str(found.root), "rev-parse", "--verify", "--quiet", "HEAD")
         assert found.head == (project.git(*ask, check=False) or None)
+
+
+def test_what_a_hundred_thousand_commits_have_under_a_name_is_read_in_a_moment(
+    project: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers that each copied what was left of them took two minutes."""
+    names = [f"{number:040x}" for number in range(100_000)]
+    answers = "\n".join(f"{name}:perf.toml missing" for name in names)
+    monkeypatch.setattr(Project, "git", lambda *_, **__: answers)
+    files, start = CommittedFiles(Project.find(project.root)), process_time()
+    files.ask(names, "perf.toml")
+    assert process_time() - start < 15
+    assert not files.of(names[-1], "perf.toml").blob

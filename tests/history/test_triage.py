@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -218,6 +220,10 @@ def test_log_and_show_say_of_a_step_what_the_history_says(project: Project, perf
     shown = perf("show", "sort", "--text").flat
     assert "to check: its series goes to and fro across it" in shown
     assert "over: undone by" in shown
+    perf("publish", "site", "--profiles", "0")
+    (page,) = Path("site/commits").glob(f"{commits[60][:8]}*.json")
+    (step,) = json.loads(page.read_text())["page"]["steps"]
+    assert step["reason"] == "to check: its series goes to and fro across it"
 
 
 def test_odd_series_are_judged_without_a_word_too_much(project: Project, perf: Perf) -> None:

@@ -782,6 +782,21 @@ def test_a_commit_shows_its_effects_with_intervals_and_its_files(tab: Open, site
     )
 
 
+def test_beside_the_label_of_a_narrow_cell_stands_all_that_is_in_it(tab: Open, site: Path) -> None:
+    opened = tab(series(site), width=400)
+    below = (
+        "[...document.querySelectorAll('.stack:not(.dense) td[data-label] > *')].filter(one =>"
+        " [...one.getClientRects()].some(box =>"
+        " box.left < one.parentElement.getBoundingClientRect().left + 90)).map(one => one.outerHTML)"
+    )
+    effects = "document.querySelectorAll('td[data-label=Effect] > *').length"
+    assert opened.run(effects) > 1 and opened.run(below) == []
+    opened.click("table.effects tbody a")
+    assert opened.run(effects) > 1 and opened.run(below) == []
+    between = "getComputedStyle(document.querySelector('td[data-label=Effect]')).whiteSpace"
+    assert tab(series(site)).run(between) == "normal", "a line may break before an interval"
+
+
 def test_what_a_series_shows_stands_in_its_address(tab: Open, site: Path) -> None:
     state = (
         "[...document.querySelectorAll('#history .bar button')].map(one =>"
