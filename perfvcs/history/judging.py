@@ -5,10 +5,10 @@ themselves.
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import date
-from itertools import pairwise
 from math import isfinite, log1p
 from typing import Any
 
@@ -34,7 +34,13 @@ DISCOVERIES = 0.05  # as in a report, and here of all that was measured in turns
 
 
 def successions(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dict[int, str]:
-    """The lines that begin where another has ended, and what keeps the two from being one."""
+    """The lines that begin where another has ended, and what keeps the two from being one: nothing
+    else of their benchmark was measured between.
+    """
+
+    def fingerprint(number: int) -> str:
+        return lines[number].environment.fingerprint
+
     same: dict[tuple[Any, ...], list[int]] = defaultdict(list)
     for number, course in courses.items():
         line = lines[number]
@@ -44,9 +50,13 @@ def successions(lines: Mapping[int, Line], courses: Mapping[int, Course]) -> dic
             )
     reasons = {}
     for numbers in same.values():
-        numbers.sort(key=lambda number: courses[number].places[0])
-        for old, new in pairwise(numbers):
-            if courses[new].places[0] > courses[old].places[-1]:
+        if len(numbers) == 1:
+            continue
+        places = sorted(set[int]().union(*(courses[number].places for number in numbers)))
+        ends = {courses[old].places[-1]: old for old in sorted(numbers, key=fingerprint)}
+        for new in numbers:
+            before = bisect_left(places, courses[new].places[0]) - 1
+            if before >= 0 and (old := ends.get(places[before])) is not None:
                 reasons[new] = difference(lines[old], lines[new])
     return reasons
 

@@ -19,7 +19,7 @@ from samples import sample_profile
 import perfvcs.statistics.changepoints.judgement as statistics
 from perfvcs.index import seriesresults
 from perfvcs.index.packedlevels import level
-from perfvcs.profile import Job, Metric, Resources
+from perfvcs.profile import Environment, Job, Metric, Resources
 
 
 def test_a_step_is_listed_with_its_commit_effect_levels_and_word(
@@ -276,6 +276,18 @@ def test_two_machines_at_the_same_time_are_no_cut(commits: list[str], perf: Perf
         "0123456789ab",
         OTHER.fingerprint,
     }
+
+
+def test_a_machine_beside_one_that_goes_on_is_no_cut(commits: list[str], perf: Perf) -> None:
+    ended, later = (Environment(fields={"cpu": name}, fingerprint=name * 12) for name in "ef")
+    store(
+        *measured(commits, [0.010] * 40),
+        *measured(commits[2:14], [0.012] * 12, environment=ended, seed=2),
+        *measured(commits[26:], [0.013] * 14, environment=later, seed=3),
+    )
+    assert printed(perf)["cuts"] == []
+    store(*measured(commits[14:26], [0.012] * 12, environment=ended, seed=4))
+    assert [cut["commit"] for cut in printed(perf)["cuts"]] == [commits[26]]
 
 
 def test_another_command_or_unit_is_another_series(commits: list[str], perf: Perf) -> None:
