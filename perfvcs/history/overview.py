@@ -113,7 +113,7 @@ def overview_of(
 
 
 class _ReadHistory(NamedTuple):
-    """All lines, the courses asked for, their revision or range, its commits, oldest first."""
+    """All lines with their courses, a revision or range, its commits, oldest first."""
 
     lines: dict[int, Line]
     courses: dict[int, Course]
@@ -124,12 +124,19 @@ class _ReadHistory(NamedTuple):
 def _overview(
     repository: Repository, named: str, benchmarks: BenchmarkFilter, detector: Detector
 ) -> Overview:
-    lines, courses, revision, commits = _read(repository, named, benchmarks)
+    lines, read_courses, revision, commits = _read(repository, named)
     merged = repository.index.commits() - set(commits)
     aside = len(merged.intersection(repository.project.walk(revision))) if merged else 0
     whole = not aside and ".." not in str(revision)
     verdicts = Verdicts(repository, commits if whole else ())
-    judgements = judged(repository, lines, courses, commits, verdicts, detector=detector)
+    # what is certain depends on all that was measured, whatever is asked for
+    every = judged(repository, lines, read_courses, commits, verdicts, detector=detector)
+    courses = {
+        number: course
+        for number, course in read_courses.items()
+        if has_line(benchmarks, lines[number])
+    }
+    judgements = {number: every[number] for number in courses if number in every}
     findings = [finding for line in judgements.values() for finding in line.findings]
     findings.sort(key=lambda finding: (-finding.turn, finding.rank))
     newest = [line.newest for line in judgements.values() if line.newest]
@@ -160,7 +167,7 @@ def _overview(
         aside=aside,
         unlisted=unlisted(repository, commits, judgements.values(), shortest),
         compared=bool(short) and all(recall(*pair) for pair in neighbours),
-        standings=standings(repository, judgements.values(), commits),
+        standings=standings(repository, every.values(), commits),
         configured=frozenset(configured_labels(repository)),
     )
 
@@ -183,12 +190,11 @@ def _is_short(series: JudgedLine, shortest: int) -> bool:
     return count < shortest and not series.findings and len(series.verdicts) < max(count - 1, 1)
 
 
-def _read(repository: Repository, named: str, benchmarks: BenchmarkFilter) -> _ReadHistory:
+def _read(repository: Repository, named: str) -> _ReadHistory:
     lines = repository.index.lines()
-    numbers = [number for number, line in lines.items() if has_line(benchmarks, line)]
     revision = repository.project.fixed(named)
     commits = list(repository.project.walk(revision, straight=True))[::-1]
-    return _ReadHistory(lines, repository.index.courses(numbers, commits), revision, commits)
+    return _ReadHistory(lines, repository.index.courses(lines, commits), revision, commits)
 
 
 def _cuts(judgements: Iterable[JudgedLine], commits: Sequence[str]) -> list[SeriesBreak]:

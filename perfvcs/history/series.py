@@ -94,11 +94,8 @@ def gather(
 
 
 def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | None) -> Gathered:
-    lines_called = {
-        number: line
-        for number, line in repository.index.lines().items()
-        if has_line(benchmarks, line)
-    }
+    lines = repository.index.lines()
+    lines_called = {number: line for number, line in lines.items() if has_line(benchmarks, line)}
     order = CommitOrder.of(repository.project)
     courses = repository.index.courses(lines_called, order.commits)
     chosen = sorted(
@@ -117,8 +114,9 @@ def _gather(repository: Repository, benchmarks: BenchmarkFilter, delta: float | 
     medians = _medians(
         repository, {lines_called[number].job.key for number in chosen}, commits[-JUDGED:]
     )
-    straight = repository.index.courses(chosen, order.straight)
-    judgements = judged(repository, lines_called, straight, order.straight, verdicts)
+    # what is certain depends on all that was measured, whatever is drawn
+    straight = repository.index.courses(lines, order.straight)
+    judgements = judged(repository, lines, straight, order.straight, verdicts)
     accepted = Allowance(repository, order.straight)
     became = standings(repository, judgements.values(), order.straight)
     begun = successions(lines_called, courses)

@@ -100,6 +100,11 @@ def test_what_many_benchmarks_do_at_once_is_first_asked_of_the_machine(
         "to check 7 of 7: 7 of 9 benchmarks moved at once, in other environments 0 of 1: first ask"
         " whether the machine or the benchmarks changed" in said
     )
+    (alone,) = printed(perf, "sort 1")["findings"]
+    assert (
+        alone["doubts"]
+        and f"to check: {alone['doubts'][0]}" in perf("show", "sort 1", "--text").flat
+    )
 
 
 def test_what_may_be_where_many_benchmarks_step_is_asked_of_the_machine_too(
