@@ -7,12 +7,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 import msgspec
 
 from perfvcs.environment.host import names as names_of
-from perfvcs.git.project import Commit, Fixed
+from perfvcs.git.project import Commit
 from perfvcs.history.commitlevels import measured
 from perfvcs.history.finding import Finding, Newest, title
 from perfvcs.history.judging import SHORTEST_BY, JudgedLine, judged
@@ -20,7 +19,7 @@ from perfvcs.history.standings import standings
 from perfvcs.history.triage import Standing
 from perfvcs.history.unlisted import Unlisted, unlisted
 from perfvcs.history.verdict import Verdicts
-from perfvcs.index.lines import Course, Line
+from perfvcs.index.lines import Line
 from perfvcs.profile import Environment
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.repository import Repository
@@ -112,19 +111,12 @@ def overview_of(
     )
 
 
-class _ReadHistory(NamedTuple):
-    """All lines with their courses, a revision or range, its commits, oldest first."""
-
-    lines: dict[int, Line]
-    courses: dict[int, Course]
-    revision: Fixed
-    commits: list[str]
-
-
 def _overview(
     repository: Repository, named: str, benchmarks: BenchmarkFilter, detector: Detector
 ) -> Overview:
-    lines, read_courses, revision, commits = _read(repository, named)
+    lines, revision = repository.index.lines(), repository.project.fixed(named)
+    commits = list(repository.project.walk(revision, straight=True))[::-1]
+    read_courses = repository.index.courses(lines, commits)
     merged = repository.index.commits() - set(commits)
     aside = len(merged.intersection(repository.project.walk(revision))) if merged else 0
     whole = not aside and ".." not in str(revision)
@@ -188,13 +180,6 @@ def _is_short(series: JudgedLine, shortest: int) -> bool:
     """Whether a series is too short to be analysed, and was not measured in turns either."""
     count = len(series.levels)
     return count < shortest and not series.findings and len(series.verdicts) < max(count - 1, 1)
-
-
-def _read(repository: Repository, named: str) -> _ReadHistory:
-    lines = repository.index.lines()
-    revision = repository.project.fixed(named)
-    commits = list(repository.project.walk(revision, straight=True))[::-1]
-    return _ReadHistory(lines, repository.index.courses(lines, commits), revision, commits)
 
 
 def _cuts(judgements: Iterable[JudgedLine], commits: Sequence[str]) -> list[SeriesBreak]:

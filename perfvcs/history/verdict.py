@@ -10,7 +10,7 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from perfvcs import __version__
 from perfvcs.check import compare, earlier_sessions
@@ -217,11 +217,11 @@ class Verdicts:
         reader = ProfileReader(self._repository)
         # neighbours one after another, which have nearly all earlier profiles in common; then, in
         # the order in which they were asked for, those whose profiles have to be opened
-        for read in (None, reader.read):
-            left = [pair for pair in new if keys[pair] not in verdicts_by_key]
-            order = left if read else sorted(left, key=self._place)
-            for start in range(0, len(order), PAIRS_AT_ONCE):
-                verdicts = self._computed(order[start : start + PAIRS_AT_ONCE], read)
+        near = sorted(new, key=lambda pair: (pair.environment, self._places.get(pair.after, 0)))
+        for order, read in ((near, None), (new, reader.read)):
+            left = [pair for pair in order if keys[pair] not in verdicts_by_key]
+            for start in range(0, len(left), PAIRS_AT_ONCE):
+                verdicts = self._computed(left[start : start + PAIRS_AT_ONCE], read)
                 computed = {keys[pair]: rows for pair, rows in verdicts.items()}
                 remembered.keep(computed)
                 verdicts_by_key |= computed
@@ -234,17 +234,12 @@ class Verdicts:
         }
 
     def _rows(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> PairVerdicts:
-        return {
-            (
-                verdict.series,
-                verdict.uid,
-                verdict.size,
-                verdict.metric,
-                verdict.unit,
-                verdict.better,
-            ): verdict
-            for verdict in self._accepted(pair, verdicts)
-        }
+        """The verdicts by their first fields, which say what each is about, with what the project
+        has accepted on the way.
+        """
+        if self._repository.acceptances and any(row.word in ACCEPTABLE for row in verdicts):
+            verdicts = self._repository.accepted(verdicts, State(pair.before), State(pair.after))
+        return {astuple(verdict)[:6]: verdict for verdict in verdicts}
 
     def _basis(self, pair: CommitPair) -> tuple[bytes, ...]:
         """The input of the verdicts on a pair: rules, profiles, and how far sessions differ."""
@@ -272,10 +267,6 @@ class Verdicts:
             measured = islice(self._repository.measured_ancestors(commit), NEAREST_ANCESTORS)
             self._windows[commit] = [*reversed(list(measured)), commit]
         return self._windows[commit]
-
-    def _place(self, pair: CommitPair) -> tuple[str, int]:
-        """Where a pair stands among all, so that neighbours follow each other."""
-        return pair.environment, self._places.get(pair.after, 0)
 
     def _computed(
         self, pairs: Sequence[CommitPair], read: Read | None
@@ -348,14 +339,6 @@ class Verdicts:
             for pair, verdicts in zip(pairs, chain.from_iterable(found), strict=True)
             if verdicts is not None
         }
-
-    def _accepted(self, pair: CommitPair, verdicts: Sequence[Verdict]) -> Sequence[Verdict]:
-        """The verdicts, with what the project has accepted on the way."""
-        if not self._repository.acceptances or not any(
-            verdict.word in ACCEPTABLE for verdict in verdicts
-        ):
-            return verdicts
-        return self._repository.accepted(verdicts, State(pair.before), State(pair.after))
 
 
 def _of_one_execution(side: Iterable[Measured]) -> Iterator[Unit]:

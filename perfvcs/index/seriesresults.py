@@ -150,6 +150,6 @@ def _computed(series: dict[str, Given], detector: Detector) -> dict[str, Found]:
 
 def _key(given: Given, detector: Detector) -> str:
     places = b"".join(place.to_bytes(4, "little") for place in given.evidence)
-    return keyed(f"judgement {judgement.VERSION} by {detector}")(
+    return keyed(f"judgement {steps.VERSION} by {detector}")(
         given.levels.tobytes(), given.variances.tobytes(), places
     )

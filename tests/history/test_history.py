@@ -451,7 +451,7 @@ def test_steps_are_computed_once_and_then_only_of_what_moved(
     store(sort[-1])
     printed(perf)
     assert computed[2:] == [40]
-    monkeypatch.setattr("perfvcs.statistics.changepoints.judgement.VERSION", 999)
+    monkeypatch.setattr("perfvcs.statistics.changepoints.steps.VERSION", 999)
     printed(perf)
     assert computed[3:] == [40, 40], "what another version of the statistics found is not used"
 

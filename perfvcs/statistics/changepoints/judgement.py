@@ -16,19 +16,8 @@ from perfvcs.statistics.changepoints.stepfilter import (
     allow_for_dependence,
     confirm,
 )
-from perfvcs.statistics.changepoints.steps import TURNS, VERSION, ChangePoint, scale
+from perfvcs.statistics.changepoints.steps import ChangePoint, scale
 from perfvcs.system.numeric import Floats, Indices, np
-
-__all__ = [
-    "TURNS",
-    "VERSION",
-    "ChangePoint",
-    "Judgement",
-    "NewestValue",
-    "judge",
-    "judge_all",
-    "steps",
-]
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
