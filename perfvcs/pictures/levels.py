@@ -129,7 +129,7 @@ def timeline(chart: Chart, width: int) -> Iterator[str]:
             yield ""
             if len(chart.group) > 1:
                 yield fitted(name, width)
-            yield fitted(chart.now(series), width)
+            yield from wrapped([chart.now(series)], width)
             yield from _plot(chart, series, axis, width).lines()
             for step in series.steps:
                 yield from _step(series, step, width)

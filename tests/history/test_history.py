@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from array import array
@@ -319,6 +320,17 @@ def test_a_series_of_zeros_alone_is_too_short(commits: list[str], perf: Perf) ->
         0,
         [{"benchmark": "sort", "metric": "wall"}],
     )
+
+
+def test_what_a_series_is_like_now_is_said_in_full(project: Project, perf: Perf) -> None:
+    commits = grow(project, 80, days=1)
+    store(*measured(commits, stepped(80, 40, 1.0, 1.1)))
+    shown = perf("show", "sort", "--text")
+    assert re.search(
+        r"now 1\.\d+ s, \+\S+ % since 2023-11-\d\d, last change \+\S+ %, 2023-12-\d\d, scatter",
+        shown.flat,
+    )
+    assert max(map(len, shown.out.splitlines())) <= 80
 
 
 def test_horvaths_test_is_reached_by_its_name(commits: list[str], perf: Perf) -> None:
