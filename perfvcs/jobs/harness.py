@@ -100,7 +100,7 @@ def chosen(argv: Sequence[str], reads: Reads, unit: str, *, once: bool = False) 
         return [*argv]
     argv = _without(argv, harness.once) if once else argv
     options = _as_taken(argv, reads, options)
-    passing = PASSES_ON.search(_program(argv)) and COMMAND_END not in argv
+    passing = PASSES_ON.search(program_of(argv)) and COMMAND_END not in argv
     return [*argv, *([COMMAND_END] if passing else []), *options]
 
 
@@ -164,16 +164,14 @@ def loading(reads: Reads, env: Mapping[str, str]) -> dict[str, str]:
 
 def _as_taken(argv: Sequence[str], reads: Reads, options: list[str]) -> list[str]:
     """Options of Go's tool as a compiled test has them."""
-    if reads.format != "go" or PurePosixPath(_program(argv)).name == "go":
+    if reads.format != "go" or PurePosixPath(program_of(argv)).name == "go":
         return options
     return [re.sub(r"^-(?=[a-z])", "-test.", option) for option in options]
 
 
-def _program(argv: Sequence[str]) -> str:
-    """The program of a command, also behind ``env --chdir=FOLDER``, as `perf init` writes it."""
-    words = [word for word in argv if not word.startswith("--chdir=")]
-    behind = len(words) > 1 and PurePosixPath(words[0]).name == "env"
-    return words[1] if behind else words[0]
+def program_of(argv: Sequence[str]) -> str:
+    """The program of a command, also behind ``env -C FOLDER``, as `perf init` writes it."""
+    return argv[3] if [*argv[:2]] == ["env", "-C"] and len(argv) > 3 else argv[0]
 
 
 def fits_to_clock(reads: Reads | None) -> bool:

@@ -104,7 +104,7 @@ def go(root: Path) -> Iterator[Proposal]:
             package = "." if inside == "." else f"./{inside}"
             program = shlex.quote(f"{package}/bench.test")
             # benchmarks read their data beside them
-            there = "" if inside == "." else f"env --chdir={shlex.quote(inside)} "
+            there = "" if inside == "." else f"env -C {shlex.quote(inside)} "
             yield Proposal(
                 f"a Go project with {counted(count, 'benchmark')} in {package}",
                 f"{there}./bench.test {GO_OPTIONS} {_milliseconds(count)}ms",

@@ -102,7 +102,7 @@ class Proposal(Struct, frozen=True):
 
     def within(self, folder: str) -> Proposal:
         """The proposal of a project in a ``folder`` of the repository."""
-        there = f"env --chdir={shlex.quote(folder)} "
+        there = f"env -C {shlex.quote(folder)} "
         return replace(
             self,
             found=f"in {folder}: {self.found}",

@@ -15,6 +15,7 @@ from perfvcs.errors import PerfError
 from perfvcs.git.project import Project
 from perfvcs.jobs import knobs, matrix
 from perfvcs.jobs.config import read
+from perfvcs.jobs.harness import program_of
 from perfvcs.jobs.harnessoffers import shorter
 from perfvcs.jobs.proposals import STARTS
 from perfvcs.jobs.pythonoffers import PYTEST
@@ -197,8 +198,7 @@ def _tool(proposal: Proposal) -> str:
     """What prepares a proposal, or runs it where nothing does."""
     if proposal.python is not None:
         return "pip"
-    words = shlex.split((*proposal.build, proposal.cmd)[0])
-    return words[3] if words[:2] == ["env", "-C"] else words[0]
+    return program_of(shlex.split((*proposal.build, proposal.cmd)[0]))
 
 
 def _tried(repository: Repository, proposal: Proposal, quiet: Reasons, left: float) -> Trial | None:

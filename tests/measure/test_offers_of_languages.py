@@ -212,12 +212,12 @@ def test_a_project_in_a_folder_is_found_where_none_is_at_the_top(project: Projec
     project.commit("first", **{"README.md": "A project.\n"})
     first, *others = proposals(project.root)
     assert first.found == "in go/x: a Go project with 1 benchmark in ."
-    assert first.cmd.startswith("env --chdir=go/x ./bench.test -test.run ^$ -test.bench . ")
-    assert first.build == ("env --chdir=go/x go test -c -o ./bench.test .",)
+    assert first.cmd.startswith("env -C go/x ./bench.test -test.run ^$ -test.bench . ")
+    assert first.build == ("env -C go/x go test -c -o ./bench.test .",)
     assert others and not any("npm test" in offer.cmd or "test.js" in offer.cmd for offer in others)
     words = first.cmd.split()[:3]
     assert chosen(words, Reads("go"), "m.A") == [*words, "-test.bench", "^BenchmarkA$"]
-    assert "--" in chosen(["env", "--chdir=rs", "cargo", "bench"], Reads("criterion"), "a")
+    assert "--" in chosen(["env", "-C", "rs", "cargo", "bench"], Reads("criterion"), "a")
 
 
 def test_tests_of_perl_that_need_a_missing_module_are_left_out(project: Project) -> None:

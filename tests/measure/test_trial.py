@@ -288,7 +288,7 @@ def test_hidden_benchmarks_of_catch2_are_named(project: Project) -> None:
         ({"build.gradle": "id 'me.champeau.jmh'"}, "java -cp 'build/libs/*'", "jmh"),
         (
             {"go.mod": "", "a/b_test.go": "func BenchmarkA(b *testing.B) {\n" * 40},
-            "env --chdir=a ./bench.test -test.run ^$ -test.bench . -test.benchtime 20ms",
+            "env -C a ./bench.test -test.run ^$ -test.bench . -test.benchtime 20ms",
             "go",
         ),
     ],
@@ -341,10 +341,10 @@ def test_each_part_of_a_benchmark_of_go_gets_its_share_of_an_execution(
 
 
 def test_only_what_has_more_parts_than_benchmarks_becomes_shorter() -> None:
-    offer = Proposal("Go", f"env --chdir=a ./bench.test {GO_OPTIONS} 200ms", "bench")
+    offer = Proposal("Go", f"env -C a ./bench.test {GO_OPTIONS} 200ms", "bench")
     assert shorter(offer, 4, 2.0, 2.2) == (offer, 2.0)
     cut, seconds = shorter(offer, 1000, 2.0, 2.2)
-    assert cut.cmd == f"env --chdir=a ./bench.test {GO_OPTIONS} 20ms" and seconds == 0.2
+    assert cut.cmd == f"env -C a ./bench.test {GO_OPTIONS} 20ms" and seconds == 0.2
     offer = Proposal("Node", "env PERFVCS_BENCHMARK_SECONDS=0.5 node a.js", "bench")
     cut, seconds = shorter(offer, 8, 4.0, 4.0)
     assert cut.cmd == "env PERFVCS_BENCHMARK_SECONDS=0.2 node a.js" and seconds == 1.6

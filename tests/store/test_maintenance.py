@@ -195,7 +195,7 @@ TIMED = "from time import perf_counter\nbegin = perf_counter()\nprint(perf_count
         ({"go.mod": "", "a.go": "package main\n"}, "go run . --help", ("go build ./...",)),
         (
             {"go.mod": "", "sort/a_test.go": "func BenchmarkSort(b *testing.B) {"},
-            "env --chdir=sort ./bench.test -test.run ^$ -test.bench . -test.benchtime 200ms",
+            "env -C sort ./bench.test -test.run ^$ -test.bench . -test.benchtime 200ms",
             ("go test -c -o ./sort/bench.test ./sort",),
         ),
         (
