@@ -63,12 +63,13 @@ def settling(
     if not pairs:
         return [f"To settle it: {measuring}{hosts}"]
     steps = [_more(ours, pairs, measuring, hosts)]
-    job, _ = Counter(change.job for change in ours).most_common(1)[0]
-    fact, _, cure = noise(job).partition(": ")
-    if cure or fact:
-        steps.append(f"Before that: {cure or fact}")
-    elif job not in seeded and _deviation(ours, pairs) > INPUTS_VARY:
-        steps.append("If its input varies, give it {seed}.")
+    jobs = Counter(change.job for change in ours if not change.coarse)
+    for job, _ in jobs.most_common(1):  # neither an idle machine nor a seed makes a clock finer
+        fact, _, cure = noise(job).partition(": ")
+        if cure or fact:
+            steps.append(f"Before that: {cure or fact}")
+        elif job not in seeded and _deviation(ours, pairs) > INPUTS_VARY:
+            steps.append("If its input varies, give it {seed}.")
     return [*steps, "What else could settle it: perf plan"]
 
 

@@ -268,9 +268,10 @@ def test_what_no_number_of_pairs_settles_is_said() -> None:
     disturbed = settling(report(noise), 30, lambda job: f"the load was 4 beside {job}: wait")
     assert disturbed[1] == "Before that: wait"
     coarse = change("inconclusive", effect=0.0, low=0.0, high=0.0, coarse=True, paired=True)
-    assert settling(report(coarse), 30)[0].endswith(
-        "more cannot settle it: the clock is too coarse"
-    )
+    assert settling(report(coarse), 30, lambda job: f"the load was 4 beside {job}: wait") == [
+        "Open after 30 pairs; more cannot settle it: the clock is too coarse",
+        "What else could settle it: perf plan",
+    ]
 
 
 @pytest.mark.simulation
