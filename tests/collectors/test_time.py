@@ -121,7 +121,8 @@ def test_it_runs_on_unix_alone(monkeypatch: pytest.MonkeyPatch) -> None:
         ("exit 127", "exited with status 127: it wrote nothing to standard error"),
         ("kill -SEGV $$", "was killed by SIGSEGV"),
         ("kill -KILL $$", "was killed by SIGKILL (out of memory?)"),
-        ("printf '\\033[31mred\\377' >&2; exit 1", "?[31mred\N{REPLACEMENT CHARACTER}"),
+        ("printf '\\033[31mred\\377' >&2; exit 1", ": red\N{REPLACEMENT CHARACTER}"),
+        ("printf '\\033[2Jred' >&2; exit 1", "?[2Jred"),
         ("seq 1000 >&2; exit 1", "... | 9"),
     ],
 )
