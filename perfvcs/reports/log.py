@@ -13,7 +13,7 @@ import msgspec
 
 from perfvcs.profile.benchmarkfilter import EVERYTHING, BenchmarkFilter
 from perfvcs.reports.commitprofiles import CommitProfiles, ProfileCount
-from perfvcs.reports.trends import MetricTrend, cells, trends
+from perfvcs.reports.trends import MetricTrend, cells, changed_first, trends
 from perfvcs.repository.benchmarks import has_line
 from perfvcs.repository.lookup import elsewhere
 from perfvcs.text.characters import COLUMNS, aligned, columns, shorten
@@ -271,32 +271,12 @@ def log_of(
         commits=[details[commit] for commit in ids if commit in details],
         counts=profiles.counts(ids),
         verdicts=last_verdicts(repository, ids, benchmarks),
-        trends=_changed_first(trends(profiles, ids, benchmarks), findings, changes.standings),
+        trends=changed_first(trends(profiles, ids, benchmarks), findings, changes.standings),
         marks=findings,
         standings=changes.standings,
         known=changes.complete,
         elsewhere="" if ids else elsewhere(repository),
     )
-
-
-def _changed_first(
-    trends: Sequence[MetricTrend],
-    findings: Mapping[str, Sequence[Finding]],
-    standings: Mapping[int, Standing],
-) -> list[MetricTrend]:
-    """The trends with a lasting change that is still there, then the others in their order."""
-    from perfvcs.profile.naming import labelled
-
-    changed = {
-        (labelled(line.job.label, line.uid, line.size), line.metric, line.environment.fingerprint)
-        for steps in findings.values()
-        for line in (step.line for step in steps if standings[id(step)].state == "open")
-    }
-
-    def is_unchanged(trend: MetricTrend) -> bool:
-        return (trend.label, trend.metric, trend.environment.fingerprint) not in changed
-
-    return sorted(trends, key=is_unchanged)
 
 
 def _places(findings: Sequence[Finding]) -> dict[int, str]:

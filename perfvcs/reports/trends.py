@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +17,10 @@ from perfvcs.reports.commitprofiles import CommitProfiles
 from perfvcs.text.characters import shorten, sparkline
 from perfvcs.text.quantity import quantities
 from perfvcs.text.words import metric_name, metric_rank
+
+if TYPE_CHECKING:
+    from perfvcs.history.finding import Finding
+    from perfvcs.history.triage import Standing
 
 TREND_METRICS = ("wall", "cpu", "duration")  # whose trend is drawn
 FIRST_COLLECTOR = "time"  # the collector whose trends come first
@@ -118,6 +123,26 @@ def trends(
         for key in keys
         for name, collector, place, metric in [key]
     ]
+
+
+def changed_first(
+    trends: Sequence[MetricTrend],
+    findings: Mapping[str, Sequence[Finding]],
+    standings: Mapping[int, Standing],
+) -> list[MetricTrend]:
+    """The trends with a lasting change that is still there, then the others in their order."""
+    from perfvcs.profile.naming import labelled
+
+    changed = {
+        (labelled(line.job.label, line.uid, line.size), line.metric, line.environment.fingerprint)
+        for steps in findings.values()
+        for line in (step.line for step in steps if standings[id(step)].state == "open")
+    }
+
+    def is_unchanged(trend: MetricTrend) -> bool:
+        return (trend.label, trend.metric, trend.environment.fingerprint) not in changed
+
+    return sorted(trends, key=is_unchanged)
 
 
 def _size(summary: Summary) -> float:
