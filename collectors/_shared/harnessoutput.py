@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from perfvcs.profile import Metric, Profile
 
 MOST_PRINTED = 64 << 20  # bytes of one execution
-# bytes that are looked through from lines on at which a document could begin, and none does
+# bytes that are read in vain after lines that look like the beginning of a document
 MOST_LOOKED_THROUGH = 4 * MOST_PRINTED
 SHOWN = 100  # characters of what a command printed
 # where a document may begin: `[12:00]` and `{ok}` of a log are none

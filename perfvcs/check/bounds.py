@@ -30,7 +30,7 @@ class Undecided(Enum):
 
     WIDE = "the interval reaches beyond ±{:.3g} %"
     FAR = "some executions are far from the others: they may be part of a change"
-    CHANCE = "so few pairs may agree by chance: more executions settle it"
+    CHANCE = "so few pairs may agree by chance: more executions would settle it"
 
 
 def explained(reason: str | Undecided, delta: float) -> str:

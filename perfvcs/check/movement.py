@@ -320,8 +320,8 @@ def _disagreement(first: Change, clocks: Mapping[str, Change]) -> str:
 
 
 def importance(change: Change, time: Mapping[SizedUnit, float]) -> float:
-    """Effect times time spent, in seconds; of a certain effect its near end, which chance does not
-    make large.
+    """Effect times time spent, in seconds; of a certain effect the end of its interval that is
+    nearer to 0, since of many estimates the largest are often made by chance.
     """
     effect = NEW if change.effect is None else abs(change.effect)
     if change.low is not None and change.high is not None and _is_certain(change):

@@ -189,7 +189,11 @@ def _agreed(project: Project, candidates: list[Proposal], *, yes: bool) -> list[
     if yes:
         if any(dangers):
             echo("--yes leaves out those that say careful: run `perf init` in a terminal for them")
-        return [*filter(None, (harmless(project.root, proposal) for proposal in candidates))]
+        kept = (
+            harmless(project.root, proposal) if found else proposal
+            for proposal, found in zip(candidates, dangers, strict=True)
+        )
+        return [*filter(None, kept)]
     if stdin.isatty():
         return candidates if click.confirm("Try them?", default=False) else []
     echo("nothing was run: `perf init --yes` tries them without asking")

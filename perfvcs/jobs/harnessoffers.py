@@ -104,9 +104,10 @@ def go(root: Path) -> Iterator[Proposal]:
             package = "." if inside == "." else f"./{inside}"
             program = shlex.quote(f"{package}/bench.test")
             # benchmarks read their data beside them
+            where = "" if inside == "." else f" in {package}"
             there = "" if inside == "." else f"env -C {shlex.quote(inside)} "
             yield Proposal(
-                f"a Go project with {counted(count, 'benchmark')} in {package}",
+                f"a Go project with {counted(count, 'benchmark')}{where}",
                 f"{there}./bench.test {GO_OPTIONS} {_milliseconds(count)}ms",
                 "bench",
                 (f"go test -c -o {program} {shlex.quote(package)}",),

@@ -109,10 +109,10 @@ def hazards(root: Path, proposal: Proposal) -> list[Hazard]:
 
 
 def harmless(root: Path, proposal: Proposal) -> Proposal | None:
-    """The proposal without the jobs of which there are hazards; None where nothing is left."""
+    """A proposal with hazards, without the jobs that have one; None where nothing is left."""
     names = [name for name in proposal.commands if not hazards(root, proposal.only([name]))]
-    if not names or len(names) == len(proposal.commands):
-        return proposal if names else None
+    if not names:
+        return None
     left = proposal.only(names)
     left_out = listed([name for name in proposal.commands if name not in names])
     return replace(left, found=f"found {counted(len(names), 'benchmark')}, without {left_out}")

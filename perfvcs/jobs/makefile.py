@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from perfvcs.jobs.ownfiles import file_text
 from perfvcs.jobs.starter import Proposal
 from perfvcs.text.words import listed
@@ -236,20 +234,7 @@ def offers(root: Path) -> Iterator[Proposal]:
     for targets, called in ((BENCHMARKS, IS_BENCHMARK), (TESTS, IS_TEST)):
         for folder, makefile in makefiles.items():
             for offer in _offers(makefile, targets, called) if makefile.rules else ():
-                yield _inside(folder, offer) if folder else offer
-
-
-def _inside(folder: str, offer: Proposal) -> Proposal:
-    """What the Makefile of a folder offers, run from the top."""
-    enter = f"env -C {folder}"
-    return replace(
-        offer,
-        found=f"{offer.found}, in {folder}/",
-        cmd=f"{enter} {offer.cmd}",
-        build=tuple(f"{enter} {command}" for command in offer.build),
-        beside=tuple((name, f"{enter} {cmd}") for name, cmd in offer.beside),
-        copied=tuple((f"{folder}/{name}", text) for name, text in offer.copied),
-    )
+                yield offer.within(folder) if folder else offer
 
 
 def _offers(

@@ -105,7 +105,7 @@ class Proposal(Struct, frozen=True):
         there = f"env -C {shlex.quote(folder)} "
         return replace(
             self,
-            found=f"in {folder}: {self.found}",
+            found=f"{self.found}, in {folder}/",
             cmd=f"{there}{self.cmd}",
             build=tuple(f"{there}{line}" for line in self.build),
             overlay=self.overlay and f"{folder}/{self.overlay}",

@@ -225,7 +225,7 @@ def _unfollowed(bisection: Bisection) -> str:
         if change.word == ("degradation" if improvement else "improvement")
     ]
     if opposite:
-        size = _size(opposite[0])
+        size = _effect(opposite[0])
         cure = "" if improvement else ": --improvement finds the commit"
         word = "better" if improvement else "worse"
         return (
@@ -251,7 +251,7 @@ def _unfollowed(bisection: Bisection) -> str:
     return f"no difference is shown{between}: {'; '.join(known + unknown)}{rest}"
 
 
-def _size(change: Change) -> str:
+def _effect(change: Change) -> str:
     """An effect in percent, or where there is none, in the metric's unit."""
     if change.effect is None and change.shift is not None:
         return difference(change.shift, None, None, change.unit)

@@ -423,7 +423,9 @@ def test_pairs_that_all_agree_are_a_change_though_one_is_far_from_the_others() -
 def test_an_interval_without_zero_that_a_permutation_vetoes_says_so() -> None:
     change = pairs_of([*AGREEING, -0.005])
     assert change.word == "inconclusive" and change.low is not None and change.low > 0.01
-    assert change.reason.startswith("so few pairs may agree by chance: more executions settle it")
+    assert change.reason.startswith(
+        "so few pairs may agree by chance: more executions would settle it"
+    )
 
 
 # -- permutation -----------------------------------------------------------------------------------

@@ -211,7 +211,7 @@ def test_a_project_in_a_folder_is_found_where_none_is_at_the_top(project: Projec
     project.write("web/js/test.js", "1\n")
     project.commit("first", **{"README.md": "A project.\n"})
     first, *others = proposals(project.root)
-    assert first.found == "in go/x: a Go project with 1 benchmark in ."
+    assert first.found == "a Go project with 1 benchmark, in go/x/"
     assert first.cmd.startswith("env -C go/x ./bench.test -test.run ^$ -test.bench . ")
     assert first.build == ("env -C go/x go test -c -o ./bench.test .",)
     assert others and not any("npm test" in offer.cmd or "test.js" in offer.cmd for offer in others)

@@ -323,8 +323,9 @@ def _usual(change: Change, scaled: Scaled) -> Change:
     """A change that says of a single execution that it is usual, or where that is told, if so many
     commits were measured before.
     """
-    compared = _compared_alone(scaled)
-    if change.reason != SINGLE_EXECUTION.format("execution") or not compared:
+    if change.reason != SINGLE_EXECUTION.format("execution"):
+        return change
+    if (compared := _compared_alone(scaled)) is None:
         return change
     commits = compared.past.commits
     if len(commits) <= EARLIER_SESSIONS:
